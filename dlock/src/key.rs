@@ -227,8 +227,8 @@ mod tests {
 
     use super::*;
 
-    /// The part of a key by which Redis Cluster chooses its slot: between the first brace and the next
-    /// closing one.
+    /// Returns the part of a key by which Redis Cluster chooses its slot: between the first brace and the
+    /// next closing one.
     fn hash_tag(key: String) -> String {
         let start = key.find('{').unwrap() + 1;
         let end = start + key[start..].find('}').unwrap();
@@ -241,7 +241,7 @@ mod tests {
         (1..4usize, 1..4usize, any::<bool>())
     }
 
-    /// The parts between the cuts, without the characters that were cut at.
+    /// Returns the parts between the cuts, without the characters at the cuts.
     fn cut(text: &str, (tenant, kind, has_tenant): (usize, usize, bool)) -> [&str; 3] {
         let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
         let start = if has_tenant { tenant + 1 } else { 0 };

@@ -1,9 +1,8 @@
 //! Histories for people to read, from the simulator and from live runs.
 //!
-//! [`Run`] is what a picture is made from: a history, and what else is known of it. [`Picture`] is the
-//! picture as data (`model/`). [`page`] and [`svg`] draw it (`layout`, `draw/`), [`terminal`] prints it.
-//! [`site`] is a page around such pages.
-//! [`text`] describes events in words.
+//! [`Run`] is the source of a picture: a history, and what else is known of it. [`Picture`] is the picture as
+//! data (`model/`). [`page`] and [`svg`] draw it (`layout`, `draw/`), [`terminal`] prints it. [`site`] is a
+//! page around such pages. [`text`] describes events in words.
 
 mod draw;
 mod layout;

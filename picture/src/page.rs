@@ -1,4 +1,4 @@
-//! A picture as one page of HTML that needs nothing else: no network, no other file.
+//! A picture as one page of HTML that needs no network and no other file.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -18,15 +18,15 @@ const WIDE: f64 = 976.0;
 /// The width of the drawing on a phone, in pixels.
 const NARROW: f64 = 366.0;
 
-/// Histories with more events have no drawing of their own for phones.
+/// Histories with more events have no drawing for phones.
 const NARROW_EVENTS_MAX: usize = 2000;
 
-/// Returns the page of one run, or of two runs side by side, with the schedule that they have in common.
+/// Returns the page of one run, or of two runs side by side, with their common schedule.
 pub fn page(pictures: &[Picture], schedule: Option<&Schedule>) -> String {
     page_of_site(pictures, schedule, &[])
 }
 
-/// Returns the same page as one of a site, with links to others.
+/// Returns the same page as part of a site, with links to other pages.
 pub fn page_of_site(pictures: &[Picture], schedule: Option<&Schedule>, links: &[Link]) -> String {
     let name = schedule.map_or_else(|| titles(pictures), |schedule| schedule.name.clone());
     let about = pictures.first().map_or("", |picture| picture.about.as_str());
@@ -80,7 +80,7 @@ pub fn page_of_site(pictures: &[Picture], schedule: Option<&Schedule>, links: &[
     markup.into_string() + "\n"
 }
 
-/// Returns what the page shows: the most important violation.
+/// Returns the heading of the page: the most important violation, or the titles of two runs.
 fn heading(pictures: &[Picture]) -> String {
     let first = pictures.iter().find_map(|picture| picture.violations.first());
     match (first, pictures) {
@@ -171,8 +171,8 @@ fn controls(pictures: &[Picture]) -> Markup {
     }
 }
 
-/// Returns the drawing in its forms: for wide screens, phones and paper. A phone shows two runs below
-/// each other: side by side, their labels would not fit.
+/// Returns the drawing in its forms: for wide screens, phones and paper. A phone shows two runs one below the
+/// other, since their labels would not fit side by side.
 fn drawings(pictures: &[Picture]) -> Markup {
     let events: usize = pictures.iter().map(|picture| picture.marks.len()).sum();
     let differs = differs(pictures);
@@ -292,8 +292,8 @@ fn sample(class: &str, part: &str) -> Markup {
     }
 }
 
-/// Returns the changes of state by event, as JSON for the script. The script shows those by time as the state
-/// before the event.
+/// Returns the changes of state by event, as JSON for the script. The script shows changes by time as the
+/// state before the event.
 fn data(pictures: &[Picture]) -> String {
     let of = |picture: &Picture| -> Vec<Vec<(String, String, String, bool)>> {
         let of_mark = |mark: &Mark| {

@@ -1,4 +1,4 @@
-//! What a picture is made from.
+//! The source of a picture.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::text::Names;
 /// A run: its history, and what else is known of it. A live run has a history alone.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// What tells it from other runs, such as `fencing off`.
+    /// The title, which distinguishes it from other runs, such as `fencing off`.
     pub title: &'a str,
     /// Its purpose, for a reader who has never seen it; may be empty.
     pub about: &'a str,
@@ -17,11 +17,11 @@ pub struct Run<'a> {
     pub events: &'a [Event],
     /// The names of locks and resources.
     pub names: &'a Names,
-    /// What the audit found, the most important first.
+    /// The findings of the audit, the most important first.
     pub findings: &'a [Finding],
     /// The messages between processes; empty if they are not known.
     pub messages: &'a [Message],
-    /// The roles of processes; that of any other process is derived from its events.
+    /// The roles of processes. Any other role is derived from the events of the process.
     pub roles: &'a BTreeMap<String, Role>,
 }
 
@@ -32,7 +32,7 @@ pub struct Finding {
     pub verdict: Verdict,
     /// One sentence that says how it came about.
     pub sentence: String,
-    /// True if the schedule itself explains it, so that it is no fault of the code.
+    /// True if the schedule itself explains it, so that it is no mistake of the code.
     pub is_excused: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Schedule {
     pub name: String,
     /// Its text, in TOML.
     pub text: String,
-    /// The line, from 1, of each fault in `text`, by the fault's number in the history.
+    /// The line of each fault in `text`, from 1, by the fault's number in the history.
     pub fault_lines: Vec<usize>,
 }
 
@@ -57,14 +57,14 @@ impl Schedule {
     }
 }
 
-/// What a process does. Its lane stands in this order.
+/// The role of a process. Lanes have the order of these roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// It takes locks, and writes to the resource.
+    /// It acquires locks, and writes to the resource.
     Worker,
-    /// The faults of links are shown here: no process.
+    /// No process, but the lane of the faults of links.
     Links,
-    /// It keeps locks.
+    /// It stores locks.
     Server,
     /// It is protected by locks.
     Resource,
@@ -91,7 +91,7 @@ pub struct Message {
     pub to: String,
     /// The time at which its first byte was sent.
     pub sent: u64,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
     /// True if it answers another message.
     pub is_reply: bool,
@@ -101,7 +101,7 @@ pub struct Message {
     pub bytes: Vec<u8>,
 }
 
-/// What became of a message. Times are true, in nanoseconds since the run began.
+/// The fate of a message. Times are true, in nanoseconds since the run began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It arrived. `held` is true if a cut link held it meanwhile.

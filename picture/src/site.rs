@@ -1,4 +1,4 @@
-//! Pages of a site around the pages of runs: the same style, and links between them.
+//! Pages of a site around the pages of runs: they have the same style, and links between them.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -23,7 +23,7 @@ impl Link {
     }
 }
 
-/// Returns a page of a site, with links to others above its content.
+/// Returns a page of a site, with links to other pages above its content.
 pub fn site(title: &str, links: &[Link], content: &Markup) -> String {
     let markup = html! {
         (HTML)

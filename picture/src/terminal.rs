@@ -7,29 +7,29 @@ use crate::model::{Mark, Picture, Shape, SpanKind};
 /// The width of the output, in columns.
 const WIDTH: usize = 100;
 
-/// The columns before the lanes: for the time.
+/// The columns before the lanes, for the time.
 const AXIS: usize = 10;
 
-/// The part of the width that the lanes share, if they are few.
+/// The width that the lanes share if they are few, in columns.
 const LANES_WIDTH: usize = 44;
 
-/// The part of the width that the lanes take at most: the words of the events need the rest.
+/// The largest width of the lanes, in columns: the words of the events need the rest.
 const LANES_WIDTH_MAX: usize = 60;
 
-/// The columns of a name in a lane that is not too narrow for it.
+/// The columns of a name in a lane that is wide enough for one.
 const NAME_MIN: usize = 3;
 
-/// The columns of the drawing.
+/// The columns of the lanes.
 #[derive(Clone, Copy)]
 struct Columns {
-    /// The columns of a lane, with the space after it.
+    /// The width of a lane, with the space after it.
     lane: usize,
     /// The number of lanes that have a column. The others are named in their events.
     lanes: usize,
 }
 
-/// Returns the picture as text. `has_colours` adds the escape sequences of colours; a caller leaves them out
-/// where the output is no terminal, or where the user has set `NO_COLOR`.
+/// Returns the picture as text. `has_colours` adds the escape sequences of colours; leave them out if the
+/// output is no terminal, or if the user has set `NO_COLOR`.
 pub fn terminal(picture: &Picture, has_colours: bool) -> String {
     let columns = Columns::of(picture.lanes.len());
     let mut text = columns.head(picture);
@@ -52,7 +52,7 @@ pub fn terminal(picture: &Picture, has_colours: bool) -> String {
 impl Columns {
     fn of(lanes: usize) -> Self {
         let lane = (LANES_WIDTH / lanes.max(1)).clamp(NAME_MIN + 1, 9);
-        // Many lanes are narrow, and without space between them if there are very many.
+        // Many lanes are narrow; very many have no space between them.
         let lane = [lane, 2, 1].into_iter().find(|lane| lane * lanes <= LANES_WIDTH_MAX).unwrap_or(1);
         Self { lane, lanes: lanes.min(LANES_WIDTH_MAX) }
     }
@@ -139,7 +139,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     }
     lines
 }
-/// Returns the sign of what a lane is in at a time: the most important of its bars.
+/// Returns the sign of the state of a lane at a time: that of its most important bar.
 fn state(picture: &Picture, lane: usize, at: u64) -> &'static str {
     let bars = picture.spans.iter();
     let here = bars.filter(|span| span.lane == lane && span.from.at.0 <= at && at < span.to.at.0);

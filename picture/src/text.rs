@@ -1,4 +1,4 @@
-//! Writes the text trace: a line for each event, in the order of true time.
+//! Writes the text trace: one line for each event, in the order of true time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -34,7 +34,7 @@ pub fn trace(events: &[Event], names: &Names) -> String {
     let mut text = String::with_capacity(events.len() * 72);
     let mut paused = BTreeMap::new();
     for event in events {
-        // The line of the fault shows the rate, too.
+        // The line of the fault also shows the rate.
         if matches!(event.kind, Kind::ClockRate { .. }) {
             continue;
         }
@@ -166,7 +166,7 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::ServerPromoted { detail } => format!("promoted{}", tail(detail)),
         Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.to_string(),
         Kind::ClockRate { rate } => format!("its clocks run at {}", *rate as f64 / 1e9),
-        // A clean shutdown is the same event, and no crash.
+        // A clean shutdown has the same event, but is no crash.
         Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
     }
 }

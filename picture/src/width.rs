@@ -1,10 +1,10 @@
-//! The width of text in a drawing. The fonts of readers differ; these are the widths of DejaVu, which is
-//! wider than the other fonts of the style, so that a text fits everywhere.
+//! The width of text in a drawing. Readers have different fonts; these are the widths of DejaVu, which is
+//! wider than the other fonts of the style, so that a text always fits.
 
 /// The style of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Font {
-    /// Labels, which may be bold: all have the width of bold ones.
+    /// Labels, which may be bold: all are measured as bold.
     Bold,
     /// The words of messages.
     Mono,
@@ -18,7 +18,7 @@ const BOLD: [u8; 95] = [
     71, 69, 72, 72, 49, 60, 48, 71, 65, 92, 65, 65, 58, 71, 37, 71, 84,
 ];
 
-/// The width of any other character: that of the widest ones.
+/// The width of any other character: the width of the widest ones.
 const OTHER: u8 = 104;
 
 /// The width of a character of DejaVu Sans Mono.
@@ -36,8 +36,7 @@ pub(crate) fn width(text: &str, font: Font, size: f64) -> f64 {
     text.chars().map(|letter| f64::from(of(letter))).sum::<f64>() / 100.0 * size
 }
 
-/// Breaks a text between words into lines that are at most `room` pixels wide. A wider word is broken,
-/// too.
+/// Breaks a text between words into lines that are at most `room` pixels wide. Also breaks a wider word.
 pub(crate) fn wrapped(text: &str, font: Font, size: f64, room: f64) -> Vec<String> {
     let fits = |line: &str| width(line, font, size) <= room;
     let mut lines: Vec<String> = Vec::new();

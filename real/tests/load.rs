@@ -124,7 +124,7 @@ async fn a_seed_fills_two_servers_alike() {
         let filled = fill(&runtime, order, |locks| reported.set(reported.get() + locks)).await.unwrap();
         assert_eq!((reported.get(), filled.keys_added), (5300, 2 * 5300));
         digests.push(ask(redis.port(), "DEBUG DIGEST\r\n", |answer| answer.ends_with("\r\n")).unwrap());
-        // What is filled in is a lock that is held.
+        // The filled keys are held locks.
         let backend = Backend::new(runtime.clone(), &redis.address(), RedisOptions::default()).unwrap();
         let lock = Lock::new(backend, Options::new(ttl)).unwrap();
         let held = lock.try_acquire(&LockKey::new("k", "5299").unwrap()).await.err();
@@ -157,7 +157,7 @@ async fn a_filled_etcd_holds_every_lock_with_its_lease() {
         let found = client.get(format!("lock/v1/{key}:"), Some(all)).await.unwrap();
         let leases: std::collections::BTreeSet<_> = found.kvs().iter().map(|kv| kv.lease()).collect();
         assert_eq!((found.kvs().len(), leases.len()), (300, granted));
-        // What is filled in is a lock that is held.
+        // The filled keys are held locks.
         let backend = Etcd::new(runtime.clone(), &etcd.addresses(), EtcdOptions::new(Duration::from_secs(5)));
         let lock = Lock::new(backend.unwrap(), Options::new(Duration::from_secs(5))).unwrap();
         let held = lock.try_acquire(&LockKey::new(key, "299").unwrap()).await.err();

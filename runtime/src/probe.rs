@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-/// What is expected of a probe in a search.
+/// The expectation of a probe in a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProbeKind {
     /// Its condition is true in at least one run.
@@ -32,7 +32,7 @@ pub enum ProbeKind {
 pub struct Probe {
     /// Its name. No two probes of a program share one.
     pub name: &'static str,
-    /// What is expected of it.
+    /// The expectation of it.
     pub kind: ProbeKind,
     /// The file in which it is declared and evaluated.
     pub file: &'static str,

@@ -25,17 +25,17 @@ const KEPT: [(&str, &str); 8] = [
     ("idle_connection_closed", "idle-connection"),
 ];
 
-/// What the probes have shown, in one run or in many.
+/// The results of the probes, in one run or in many.
 #[derive(Clone, Debug, Default)]
 pub struct Probes(Hits);
 
-/// A probe, and what was seen of it.
+/// A probe and its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What is expected of it.
+    /// The expectation of it.
     pub kind: ProbeKind,
     /// The situation, in one sentence; empty for a probe of a process.
     pub about: &'static str,
@@ -45,7 +45,7 @@ pub struct Seen<'a> {
     pub line: u32,
     /// The schedule in `seeds/` that reaches it, if a random search may miss it.
     pub kept: Option<&'static str>,
-    /// What was counted.
+    /// Its counts.
     pub count: Count,
 }
 
@@ -60,27 +60,27 @@ impl Probes {
         Self(hits)
     }
 
-    /// The probes that failed in the run, in the order of time.
+    /// Returns the probes that failed in the run, in the order of time.
     pub(crate) fn failed(&self) -> &[Failed] {
         self.0.failed()
     }
 
-    /// The number of probes that were evaluated, and of those that were hit.
+    /// Returns the number of probes that were evaluated, and the number of those that were hit.
     pub(crate) fn met(&self) -> (usize, usize) {
         self.0.met()
     }
 
-    /// The hits of the run, in the order of time.
+    /// Returns the hits of the run, in the order of time.
     pub(crate) fn log(&self) -> impl Iterator<Item = &Hit> {
         self.0.log().iter()
     }
 
-    /// Adds what another run has shown.
+    /// Adds the results of another run.
     pub fn add(&mut self, other: &Self) {
         self.0.add(&other.0);
     }
 
-    /// All probes: those that the program declares, evaluated or not, then those that processes named.
+    /// Returns all probes: first those that the program declares, evaluated or not, then those of processes.
     pub fn iter(&self) -> impl Iterator<Item = Seen<'_>> {
         let Self(hits) = self;
         let declared = declared().map(move |probe| Seen::of(probe, hits.of(probe)));
@@ -96,13 +96,13 @@ impl Probes {
         declared.chain(own)
     }
 
-    /// What was counted of the probe called `name`; zero if it was never evaluated.
+    /// Returns the counts of the probe called `name`; zero if it was never evaluated.
     pub fn of(&self, name: &str) -> Count {
         self.iter().find(|seen| seen.name == name).map(|seen| seen.count).unwrap_or_default()
     }
 
-    /// The probes that a search should have met and did not: a `sometimes`, `reached` or `closest` without a
-    /// hit, an `always` that was never evaluated. Those that a kept schedule reaches are left out.
+    /// Returns the probes that a search should have met and did not: a `sometimes`, `reached` or `closest`
+    /// without a hit, an `always` that was never evaluated. Leaves out those that a kept schedule reaches.
     pub fn unmet(&self) -> Vec<Seen<'_>> {
         self.iter().filter(|seen| !seen.is_met() && seen.kept.is_none()).collect()
     }
@@ -121,12 +121,12 @@ impl Seen<'_> {
         }
     }
 
-    /// Whether a search has met it: an `always` was evaluated, any other was hit.
+    /// Returns true if a search has met it: an `always` was evaluated, any other was hit.
     pub fn is_met(&self) -> bool {
         if self.kind == ProbeKind::Always { self.count.evaluated > 0 } else { self.count.hit > 0 }
     }
 
-    /// Whether it is an `always` that was false.
+    /// Returns true if it is an `always` that was false.
     pub fn is_violated(&self) -> bool {
         self.kind == ProbeKind::Always && self.count.hit < self.count.evaluated
     }

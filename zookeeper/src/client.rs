@@ -133,7 +133,7 @@ impl<R: Runtime> Client<R> {
     ///
     /// # Errors
     ///
-    /// Those of every request.
+    /// The errors of every request.
     pub async fn exists(&self, path: &str, deadline: Instant) -> Result<Option<Stat>, Error> {
         let request = Request::Exists { path: path.to_owned(), watch: false };
         stat(self.ask(request, deadline).await?.reply)
@@ -143,7 +143,7 @@ impl<R: Runtime> Client<R> {
     ///
     /// # Errors
     ///
-    /// Those of every request.
+    /// The errors of every request.
     pub async fn exists_watched(
         &self,
         path: &str,
@@ -220,7 +220,7 @@ impl<R: Runtime> Client<R> {
     ///
     /// # Errors
     ///
-    /// Those of every request.
+    /// The errors of every request.
     pub async fn sync(&self, path: &str, deadline: Instant) -> Result<(), Error> {
         self.ask(Request::Sync { path: path.to_owned() }, deadline).await.map(drop)
     }
@@ -229,8 +229,8 @@ impl<R: Runtime> Client<R> {
     ///
     /// # Errors
     ///
-    /// Those of every request. After [`Error::NotSent`] the session continues; after any other error it is
-    /// over for this client, and at the servers after its timeout at the latest.
+    /// The errors of every request. After [`Error::NotSent`] the session continues; after any other error it
+    /// is over for this client, and at the servers after its timeout at the latest.
     pub async fn close(&self, deadline: Instant) -> Result<(), Error> {
         self.ask(Request::Close, deadline).await.map(drop)
     }

@@ -16,7 +16,7 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// A session with timeout `session_timeout` at these servers, with the default backoff.
+    /// Creates the options of a session with this timeout at these servers, with the default backoff.
     pub fn new<S: Into<String>>(servers: impl IntoIterator<Item = S>, session_timeout: Duration) -> Self {
         let servers = servers.into_iter().map(Into::into).collect();
         Self { servers, session_timeout, backoff: Backoff::default() }

@@ -29,7 +29,7 @@ impl<R: Runtime> Sessions<R> {
     ///
     /// # Errors
     ///
-    /// Those of this caller's attempt, or of the one that it waited for.
+    /// The errors of this caller's attempt, or of the attempt that it waited for.
     pub(super) async fn current(&self, deadline: Instant) -> Result<Arc<Session>, BackendError> {
         let runtime = self.connector.runtime();
         let now = runtime.now();

@@ -83,8 +83,8 @@ fn millis(number: i64) -> Option<Duration> {
     u64::try_from(number).ok().map(Duration::from_millis)
 }
 
-/// The error for a lock whose counter was evicted, deleted or overwritten: its next tokens would be below
-/// those in use.
+/// Returns the error for a lock whose counter was evicted, deleted or overwritten: its next tokens would be
+/// below those in use.
 fn lost_counter() -> BackendError {
     let message = "the fencing counter of the lock is gone or below 1: set it above the resource's highest \
          token, and keep keys named lock:* from eviction";

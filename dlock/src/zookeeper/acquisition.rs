@@ -135,8 +135,8 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         let client = place.client().clone();
         let wait = async {
             if let Some(watch) = place.watch_ahead(deadline).await? {
-                // Whatever the watch reports, even that it ended with its connection: the next request finds
-                // out which entry is ahead.
+                // The reason does not matter, not even a lost connection: the next request finds out which
+                // entry is ahead.
                 let fired = watch.await;
                 sometimes!(client.runtime(), woken_by_predecessor, fired == Fired::Deleted);
                 sometimes!(client.runtime(), watch_lost, fired == Fired::Disconnected);

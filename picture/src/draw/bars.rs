@@ -6,7 +6,7 @@ use super::{Drawing, px, text};
 use crate::layout::WORDS_LINE;
 use crate::model::{Span, SpanKind};
 
-/// The order in which bars are drawn: the last ones are on top.
+/// The order in which bars are drawn: later ones are drawn over earlier ones.
 const ORDER: [SpanKind; 10] = [
     SpanKind::Pause,
     SpanKind::Down,

@@ -22,7 +22,7 @@ impl Drawing<'_> {
         let is_wrong = drawn.violations.iter().any(|violation| violation.mark == Some(number));
         let class = format!("mark {}{}", mark.shape.as_str(), if is_wrong { " wrong" } else { "" });
         let link = anchor(self.first + picture, mark.number);
-        // Whoever speaks to the page says the words that he sees, so the name begins with them.
+        // The spoken name begins with the visible words, so that a user of voice control can say them.
         let spoken = format!("{}: {} {name}: {}", mark.label, mark.at, mark.text);
         html! {
             a class=(class) href=(format!("#{link}")) data-id=(link) data-lane=(mark.lane)
@@ -78,7 +78,6 @@ impl Drawing<'_> {
     }
 }
 
-/// Returns the symbol of an event.
 pub(crate) fn symbol(shape: Shape, x: f64, y: f64) -> Markup {
     let at = |dx: f64, dy: f64| format!("M{} {}", px(x + dx), px(y + dy));
     let path = |class: &str, d: String| html! { path class=(class) d=(d) {} };

@@ -14,22 +14,21 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::layout::{Form, Label, Layout, Name};
 use crate::model::{Lane, Picture};
 
-/// The style of a drawing, without that of the page around it.
+/// The style of a drawing, without the style of the page around it.
 pub(crate) const STYLE: &str = include_str!("drawing.css");
 
-/// The width of a drawing in a file of its own, in pixels: that of a page of text.
+/// The width of a drawing in a file of its own, in pixels: the width of a page of text.
 const FILE_WIDTH: f64 = 830.0;
 
-/// A drawing that is being made.
 pub(crate) struct Drawing<'a> {
     pub(crate) pictures: &'a [Picture],
-    /// The number of the first picture among all of the page.
+    /// The number of the drawing's first picture among all pictures of the page.
     pub(crate) first: usize,
     pub(crate) layout: Layout,
 }
 
-/// Returns a drawing as an SVG document of its own. It can be read at its own size: 830 pixels wide, or wider
-/// if the pictures have many lanes.
+/// Returns a drawing as an SVG document of its own. It is readable at its own size: 830 pixels wide, or wider
+/// for pictures with many lanes.
 pub fn svg(pictures: &[Picture]) -> String {
     let drawing = Drawing::of(pictures, Form::Wide, FILE_WIDTH, differs(pictures));
     let head = drawing.layout.head;
@@ -58,7 +57,6 @@ pub(crate) fn differs(pictures: &[Picture]) -> Option<usize> {
     (equal < one.marks.len() && equal < other.marks.len()).then_some(equal)
 }
 
-/// Returns the titles of the pictures.
 pub(crate) fn titles(pictures: &[Picture]) -> String {
     let titles: Vec<&str> = pictures.iter().map(|picture| picture.title.as_str()).collect();
     titles.join(" and ")
@@ -81,7 +79,7 @@ pub(crate) fn px(length: f64) -> String {
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// Returns a label, whose first line has its baseline at `y`.
+/// Returns a label. The baseline of its first line is at `y`.
 fn text(label: &Label, class: &str, y: f64, line: f64) -> Markup {
     let anchor = label.is_left.then_some("end");
     html! {
@@ -101,7 +99,7 @@ impl<'a> Drawing<'a> {
         Self { pictures, first: 0, layout: Layout::of(pictures, form, width, differs) }
     }
 
-    /// Returns the drawing as two parts of a page: the names of the lanes, and all below them.
+    /// Returns the drawing as two parts of a page: the names of the lanes, and everything below them.
     pub(crate) fn inline(&self) -> Markup {
         let form = if self.is_wide() { "wide" } else { "narrow" };
         let (width, height, head) = (self.layout.width(), self.layout.height, self.layout.head);
@@ -156,7 +154,6 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Returns the names of the lanes.
     fn names(&self) -> Markup {
         let is_several = self.pictures.len() > 1;
         let bottom = self.layout.head;
@@ -194,7 +191,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Returns all below the names of the lanes.
+    /// Returns everything below the names of the lanes.
     fn body(&self) -> Markup {
         html! {
             (self.ground())
@@ -266,5 +263,5 @@ fn length(nanos: u64) -> String {
     }
 }
 
-/// The begin of a page of HTML.
+/// The start of a page of HTML.
 pub(crate) const HTML: PreEscaped<&str> = DOCTYPE;

@@ -10,7 +10,7 @@ use crate::model::{Picture, SpanKind};
 const WIDTH: f64 = 168.0;
 const HEIGHT: f64 = 104.0;
 
-/// The bars of a small picture: what is stored, what is trusted, who works, and what fails.
+/// The bars of a small picture: stored keys, trusted leases, critical sections and faults.
 const KINDS: [SpanKind; 6] =
     [SpanKind::Pause, SpanKind::Down, SpanKind::Stored, SpanKind::Belief, SpanKind::Section, SpanKind::Link];
 

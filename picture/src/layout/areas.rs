@@ -1,6 +1,6 @@
-//! Areas that are taken: nothing else may be placed there, so that no two labels print over each other.
+//! Taken areas: nothing else may be placed there, so that no two labels overlap.
 
-/// A rectangle, in pixels. Above and below are relative to the line of what is placed.
+/// A rectangle, in pixels. `above` and `below` are relative to the line at which something is placed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub(super) left: f64,
@@ -12,7 +12,7 @@ pub(super) struct Area {
 /// Areas this far above the last line are forgotten: nothing is placed there any more.
 const MEMORY: f64 = 400.0;
 
-/// The areas that are taken, around their lines.
+/// The taken areas, each with its line.
 #[derive(Default)]
 pub(super) struct Areas {
     taken: Vec<(f64, Area)>,
@@ -28,7 +28,7 @@ impl Areas {
         y
     }
 
-    /// Returns a lower line at which the first collision of `areas` around `y` is over.
+    /// Returns a lower line, at which the first collision of `areas` around `y` has ended.
     fn collision(&self, y: f64, areas: &[Area]) -> Option<f64> {
         let pairs = self.taken.iter().flat_map(|taken| areas.iter().map(move |area| (taken, area)));
         let collides = |((at, taken), area): &(&(f64, Area), &Area)| {
@@ -45,7 +45,7 @@ impl Areas {
         self.lowest = areas.iter().map(|area| y + area.below).fold(self.lowest.max(y), f64::max);
     }
 
-    /// Returns the bottom of all that is taken.
+    /// Returns the bottom of all taken areas.
     pub(super) const fn lowest(&self) -> f64 {
         self.lowest
     }

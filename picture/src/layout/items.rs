@@ -5,7 +5,7 @@ use resource::audit::Nanos;
 use crate::model::{Picture, SpanKind};
 use crate::run::Fate;
 
-/// Something to place.
+/// An item to place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Item {
     Time,
@@ -33,8 +33,8 @@ pub(super) enum Item {
     },
 }
 
-/// Returns everything to place, in the order of time: what arrives comes before the events that it causes,
-/// what is sent after those that cause it.
+/// Returns all items, in the order of time: an arrival comes before the events that it causes, a sending
+/// after those that cause it.
 pub(super) fn items(pictures: &[Picture]) -> Vec<(Nanos, Item)> {
     let mut items = Vec::new();
     for (number, picture) in pictures.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn items(pictures: &[Picture]) -> Vec<(Nanos, Item)> {
     items
 }
 
-/// Returns the order of items of one time. Events keep their order; those of two runs alternate.
+/// Returns the order of items of one time. Events keep their order; events of two runs alternate.
 const fn order(item: Item) -> (usize, usize, usize) {
     match item {
         Item::Time => (0, 0, 0),

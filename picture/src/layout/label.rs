@@ -9,24 +9,23 @@ pub(crate) const LABEL_LINE: f64 = 15.0;
 /// The height of a line of a message's words, in pixels.
 pub(crate) const WORDS_LINE: f64 = 12.5;
 
-/// The sizes of the fonts of labels and of words, in pixels. The style has the same.
+/// The sizes of the fonts of labels and of words, in pixels. `drawing.css` has the same.
 const LABEL_SIZE: f64 = 12.0;
 const WORDS_SIZE: f64 = 10.5;
 
 /// A text beside a place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Label {
-    /// The text, in lines.
     pub(crate) lines: Vec<String>,
-    /// Where the text begins; where it ends if `is_left`.
+    /// The x at which the text begins, or ends if `is_left`.
     pub(crate) x: f64,
     /// True if it is to the left of its place.
     pub(crate) is_left: bool,
-    /// The width of the longest line at most.
+    /// The width of the longest line, or more.
     pub(crate) width: f64,
 }
 
-/// The space beside a place: where a text to the right may begin and must end, and the same to the left.
+/// The space beside a place, on each side: where a text may begin and where it must end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Space {
     pub(super) right: (f64, f64),
@@ -36,12 +35,10 @@ pub(super) struct Space {
 }
 
 impl Label {
-    /// Returns the label of an event.
     pub(super) fn event(text: &str, space: Space) -> Self {
         Self::of(text, Font::Bold, LABEL_SIZE, space)
     }
 
-    /// Returns the words of a message.
     pub(super) fn words(text: &str, space: Space) -> Self {
         Self::of(text, Font::Mono, WORDS_SIZE, space)
     }

@@ -1,5 +1,5 @@
-//! Places a picture: time runs downwards, lanes are columns. Time is not to scale: what would print over
-//! something else is moved down, and a long time in which nothing happens is folded.
+//! Places a picture: time runs downwards, lanes are columns. Time is not to scale: an item that would overlap
+//! another is moved down, and a long time in which nothing happens is folded.
 
 mod areas;
 mod items;
@@ -45,7 +45,7 @@ pub(crate) const VIOLATION: f64 = 11.0;
 /// The height of the name of a violation, in pixels.
 pub(crate) const TAG: f64 = 20.0;
 
-/// The part of its way that a message comes which is lost, or held to the end.
+/// The part of its way after which a message ends that is lost, or held to the end.
 pub(crate) const LOST_WAY: f64 = 0.6;
 
 /// The place of everything in a drawing. Lengths are in pixels.
@@ -54,29 +54,27 @@ pub(crate) struct Layout {
     pub(crate) form: Form,
     /// The left end of the first lane: the times stand before it.
     pub(crate) axis: f64,
-    /// The width of a lane.
     pub(crate) lane: f64,
-    /// The number of lanes, of all pictures.
+    /// The number of lanes of all pictures together.
     lanes: usize,
-    /// The first lane of each picture.
     first_lanes: Vec<usize>,
-    /// The space after the last lane of a picture: the name of the lane, and labels, may reach into it.
+    /// The space after the last lane of a picture, for the lane's name and for labels.
     between: f64,
     /// The names of the lanes, by picture.
     pub(crate) names: Vec<Vec<Name>>,
     /// The height of the names of the lanes.
     pub(crate) head: f64,
-    /// More space to the right, for names that need it.
+    /// Additional space on the right, for names that need it.
     margin: f64,
     /// The lines of events, by picture.
     pub(crate) marks: Vec<Vec<f64>>,
     /// The labels of events, by picture.
     pub(crate) labels: Vec<Vec<Label>>,
-    /// The places of times at which something other than an event happens.
+    /// The lines of times at which something other than an event happens.
     times: BTreeMap<Nanos, f64>,
     /// The lines of violations without an event, by their picture and number.
     loose: BTreeMap<(usize, usize), f64>,
-    /// The lines of messages, by picture: of sending and of arrival or loss.
+    /// The lines of messages, by picture: the line of the sending, and that of the arrival or loss.
     pub(crate) arrows: Vec<Vec<(f64, f64)>>,
     /// The words of messages, by picture.
     pub(crate) words: Vec<Vec<Label>>,
@@ -88,7 +86,7 @@ pub(crate) struct Layout {
     pub(crate) folds: Vec<(f64, u64)>,
     /// The times that the axis shows.
     pub(crate) ticks: Vec<(f64, Nanos)>,
-    /// Lines at which paper may be cut: no label is there.
+    /// Lines at which a page may end: no label is there.
     pub(crate) cuts: Vec<f64>,
     pub(crate) height: f64,
 }
@@ -128,7 +126,7 @@ impl Layout {
             height: 0.0,
         };
         if form == Form::Narrow {
-            // A few lanes don't fill a phone; their labels may.
+            // A few lanes don't fill the width of a phone, so their labels get the rest.
             layout.between += (width - layout.width()).max(0.0);
         }
         layout.place_names(pictures);
@@ -224,7 +222,7 @@ impl Layout {
                 self.folds.push((middle, gap));
                 y = middle + FOLD / 2.0 + 8.0;
             } else if gap > 0 {
-                // From 4 pixels for some microseconds to 14 for 100 ms.
+                // 4 pixels for some microseconds, 14 for 100 ms.
                 y += 4.0 + (gap as f64 / 1e6 + 1.0).log10() * 5.0;
             }
             before = *at;
@@ -254,7 +252,7 @@ impl Layout {
         y
     }
 
-    /// Returns the areas that an item takes around its line, and notes its label.
+    /// Returns the areas that an item takes around its line, and keeps its label.
     fn areas(&mut self, pictures: &[Picture], item: Item) -> Vec<Area> {
         match item {
             Item::Time => Vec::new(),
@@ -324,7 +322,7 @@ impl Layout {
     fn sending_areas(&mut self, picture: usize, number: usize, arrow: &Arrow) -> Vec<Area> {
         let (x, to) = (self.life(picture, arrow.from), self.life(picture, arrow.to));
         let (left, right) = self.ends(picture);
-        // The words stand above the line, which leads to the receiver.
+        // The words are above the line, which leads to the receiver.
         let space = Space { right: (x + 12.0, right), left: (x - 12.0, left), prefers_left: to < x };
         let label = Label::words(&arrow.told(), space);
         let mut areas = vec![label.area(13.5 + label.more(WORDS_LINE), 2.0)];
@@ -336,7 +334,7 @@ impl Layout {
         areas
     }
 
-    /// Returns the area of the tip of an arrow: a label there would have a line through it.
+    /// Returns the area of the tip of an arrow, where the line would cross a label.
     fn arrival_areas(&self, picture: usize, arrow: &Arrow) -> Vec<Area> {
         let (from, to) = (self.life(picture, arrow.from), self.life(picture, arrow.to));
         let (left, right) = match arrow.fate {

@@ -1,4 +1,4 @@
-//! The names of the lanes: each begins at its lane. Where lanes are narrow, the names stand in several rows.
+//! The names of the lanes: each begins at its lane. If lanes are narrow, the names take several rows.
 
 use crate::width::{Font, width};
 
@@ -26,7 +26,7 @@ pub(super) fn rows(lanes: &[(f64, f64)]) -> Vec<Name> {
             taken.push(Vec::new());
         }
         taken[row].push((left, right));
-        // The line from the name to its lane.
+        // The line from the name down to its lane.
         taken[..row].iter_mut().for_each(|row| row.push((x - 3.0, x + 3.0)));
         names.push(Name { x: *x, row });
     }
@@ -34,7 +34,7 @@ pub(super) fn rows(lanes: &[(f64, f64)]) -> Vec<Name> {
     names
 }
 
-/// Returns the width of a name, of this size in pixels, and of what stands under it.
+/// Returns the width of a name, of this size in pixels, and of the text below it.
 pub(super) fn name_width(name: &str, size: f64, below: &str) -> f64 {
     width(name, Font::Bold, size).max(width(below, Font::Bold, 10.5) * 0.9)
 }

@@ -6,7 +6,7 @@ use resource::audit::Nanos;
 
 use super::{Edge, Span, SpanKind};
 
-/// What tells a bar from all others that are open.
+/// The identity of an open bar.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id {
     pub(super) lane: usize,
@@ -15,7 +15,7 @@ pub(super) struct Id {
     pub(super) of: String,
 }
 
-/// What a bar shows beside its times.
+/// The colour, the label and the key of a bar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Look {
     pub(super) hue: Option<usize>,
@@ -36,12 +36,11 @@ impl Id {
 }
 
 impl Bars {
-    /// Opens a bar. If it is open, it goes on.
+    /// Opens a bar, unless it is open already.
     pub(super) fn open(&mut self, id: Id, from: Edge, look: Look) {
         self.open.entry(id).or_insert((from, look));
     }
 
-    /// Changes the label of an open bar.
     pub(super) fn relabel(&mut self, id: &Id, label: String) {
         if let Some((_, look)) = self.open.get_mut(id) {
             look.label = label;
@@ -55,7 +54,7 @@ impl Bars {
         true
     }
 
-    /// Closes all bars that `is_meant` selects.
+    /// Closes all bars for which `is_meant` returns true.
     pub(super) fn close_all(&mut self, to: Edge, is_meant: impl Fn(&Id) -> bool) {
         let meant: Vec<Id> = self.open.keys().filter(|id| is_meant(id)).cloned().collect();
         for id in meant {
@@ -69,7 +68,7 @@ impl Bars {
         self.done.push(Span { lane: id.lane, kind: id.kind, from, to, hue, label, key, slot: 0 });
     }
 
-    /// Returns all bars, in the order of lanes and times. Those that are open last to `end`.
+    /// Returns all bars, in the order of lanes and times. Open bars end at `end`.
     pub(super) fn finish(mut self, end: Nanos) -> Vec<Span> {
         self.close_all(Edge { at: end, mark: None }, |_| true);
         self.done.sort_by_key(|span| (span.lane, span.kind, span.from.at, span.from.mark));
@@ -78,7 +77,7 @@ impl Bars {
     }
 }
 
-/// Gives bars of one kind that overlap in one lane different slots. Expects them in order.
+/// Gives overlapping bars of one kind in one lane different slots. Expects the bars in order.
 fn place(spans: &mut [Span]) {
     let mut ends: Vec<Nanos> = Vec::new();
     let mut group = None;

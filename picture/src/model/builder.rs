@@ -28,7 +28,7 @@ pub(super) fn build(run: &Run<'_>) -> Picture {
     let mut marks: Vec<Mark> = Vec::with_capacity(run.events.len());
     for (number, event) in run.events.iter().enumerate() {
         let Some(lane) = cast.lane(event.process.as_str()) else { continue };
-        // The rate of a clock is shown by the event of its fault.
+        // The event of the fault shows the rate of the clock.
         let is_shown = !matches!(event.kind, Kind::ClockRate { .. });
         let edge = Edge { at: event.at, mark: is_shown.then_some(marks.len()) };
         leases.observe(event, lane, edge, &mut bars);

@@ -38,17 +38,14 @@ impl<'a> Cast<'a> {
         self.keys.iter().position(|known| known == key)
     }
 
-    /// Returns whether there is more than one key.
     pub(super) fn has_several_keys(&self) -> bool {
         self.keys.len() > 1
     }
 
-    /// Returns the name of a key.
     pub(super) fn key_name(&self, key: &Name) -> String {
         self.names.key(key).to_owned()
     }
 
-    /// Returns the names of all keys, by number.
     pub(super) fn key_names(&self) -> Vec<String> {
         self.keys.iter().map(|key| self.key_name(key)).collect()
     }

@@ -22,7 +22,7 @@ pub(super) struct Faults<'c> {
     clocks: BTreeMap<usize, Clock>,
 }
 
-/// A clock: how far it is ahead of true time, and its rate since a time.
+/// A clock: its lead over true time, and its rate since a time.
 #[derive(Clone, Copy)]
 struct Clock {
     ahead_nanos: i128,
@@ -71,7 +71,6 @@ impl<'c> Faults<'c> {
         }
     }
 
-    /// Sets the rate of a process's clocks.
     fn rate(&mut self, lane: usize, edge: Edge, rate: i128, bars: &mut Bars) {
         let clock = self.clock(lane, edge.at);
         clock.rate = rate;
@@ -79,7 +78,7 @@ impl<'c> Faults<'c> {
         show(lane, edge, clock, bars);
     }
 
-    /// Steps a process's wall clock. The detail of the event ends with the shift, such as `+11s`.
+    /// Steps a process's wall clock. The event's detail ends with the shift, such as `+11s`.
     fn step(&mut self, lane: usize, edge: Edge, detail: &str, bars: &mut Bars) {
         let shift = detail.rsplit(' ').next().and_then(shift_nanos).unwrap_or_default();
         let clock = self.clock(lane, edge.at);
@@ -88,7 +87,7 @@ impl<'c> Faults<'c> {
         show(lane, edge, clock, bars);
     }
 
-    /// Returns the clock of a lane, brought to the time `at`.
+    /// Returns the clock of a lane, advanced to the time `at`.
     fn clock(&mut self, lane: usize, at: Nanos) -> &mut Clock {
         let clock = self.clocks.entry(lane).or_insert(Clock { ahead_nanos: 0, rate: TRUE_RATE, since: at });
         let passed = i128::from(at.0.saturating_sub(clock.since.0));
@@ -118,7 +117,7 @@ impl Clock {
             (self.rate != TRUE_RATE).then(|| format!("clock × {}", self.rate as f64 / TRUE_RATE as f64));
         let (sign, error) = (if self.ahead_nanos < 0 { '−' } else { '+' }, self.ahead_nanos.unsigned_abs());
         let ahead = (error > CLOSE_NANOS.unsigned_abs()).then(|| {
-            // Milliseconds are enough to see by how much.
+            // Milliseconds are precise enough.
             let millis = u64::try_from(error / 1_000_000).unwrap_or(u64::MAX);
             format!("clock {sign}{}", in_whole_units(millis.saturating_mul(1_000_000)))
         });

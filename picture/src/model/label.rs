@@ -1,4 +1,4 @@
-//! An event in a few words, and its symbol.
+//! The symbol of an event, and its description in a few words.
 
 use resource::audit::{Kind, Name};
 use resource::story::holder;
@@ -6,10 +6,10 @@ use resource::story::holder;
 use crate::text::in_words;
 use crate::time::in_whole_units;
 
-/// The symbol of an event. Shapes differ, so that nobody needs to tell colours apart.
+/// The symbol of an event. The shapes differ, so that the colours are not needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shape {
-    /// A step on the way.
+    /// An intermediate step.
     Dot,
     /// A step of a worker's own code.
     Step,
@@ -32,7 +32,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All of them.
+    /// All symbols.
     pub const ALL: [Self; 10] = [
         Self::Dot,
         Self::Step,
@@ -62,7 +62,7 @@ impl Shape {
         }
     }
 
-    /// Returns what it means.
+    /// Returns its meaning.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Dot => "an event",
@@ -79,7 +79,6 @@ impl Shape {
     }
 }
 
-/// Returns the symbol of an event.
 pub(super) fn shape(kind: &Kind) -> Shape {
     match kind {
         Kind::LeaseRequested { .. }
@@ -114,8 +113,8 @@ pub(super) fn shape(kind: &Kind) -> Shape {
     }
 }
 
-/// Returns the event in a few words. `text` is the event in full; `key` is the name of its key, if the
-/// picture has several.
+/// Returns the event in a few words. `text` is the full description of the event; `key` is the name of its
+/// key, if the picture has several.
 pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
     let of = key.map_or(String::new(), |key| format!(" {key}"));
     let by = |owner: &Option<Name>| holder(owner.as_ref()).to_owned();

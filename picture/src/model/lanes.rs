@@ -7,7 +7,7 @@ use resource::audit::{Event, Kind, Name};
 use super::Lane;
 use crate::run::{Message, Role};
 
-/// The name under which histories have the faults of links.
+/// The process name in histories for faults of links.
 const NETWORK: &str = "network";
 
 /// Returns the lanes of all processes that have an event or a message, in order.
@@ -32,7 +32,7 @@ pub(super) fn lanes(events: &[Event], messages: &[Message], roles: &BTreeMap<Str
     lanes
 }
 
-/// Returns the role that an event shows its process to have.
+/// Returns the role of the event's process, if the event shows it.
 fn role_of(event: &Event) -> Option<Role> {
     if event.process == Name::from(NETWORK) {
         return Some(Role::Links);

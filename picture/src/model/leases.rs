@@ -1,4 +1,4 @@
-//! Bars of leases: what servers store, what holders trust, who is in a critical section, and who waits.
+//! Bars of leases: keys on servers, trust of holders, critical sections, and waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) struct Leases<'h, 'c> {
     trusted: BTreeMap<Trusting, Trust>,
     /// The servers that store a key for an owner, by key and owner.
     stored: BTreeMap<(Name, Name), BTreeSet<usize>>,
-    /// The number of servers that makes a lease.
+    /// The number of servers that make a lease.
     quorum: usize,
 }
 
@@ -36,7 +36,7 @@ struct Trust {
 
 impl<'h, 'c> Leases<'h, 'c> {
     pub(super) fn new(cast: &'c Cast<'c>, events: &[Event]) -> Self {
-        // Servers of a Redlock grant without tokens, and only a majority of them makes a lease.
+        // The servers of Redlock grant without tokens, and only a majority of them makes a lease.
         let is_redlock =
             events.iter().any(|event| matches!(event.kind, Kind::KeyGranted { token: None, .. }));
         let servers = cast.lanes.iter().filter(|lane| lane.role == Role::Server).count();
@@ -116,8 +116,8 @@ impl<'h, 'c> Leases<'h, 'c> {
         }
     }
 
-    /// Closes what the death of a process ends. What a server stores may survive on its disk: an event after
-    /// its restart then shows it.
+    /// Closes the bars that the death of a process ends. A server's stored keys may survive on its disk: an
+    /// event after its restart then shows them.
     fn crashed(&mut self, lane: usize, edge: Edge, bars: &mut Bars) {
         use SpanKind::{Section, Wait};
         bars.close_all(edge, |id| id.lane == lane && [Section, Wait].contains(&id.kind));
@@ -164,7 +164,7 @@ impl<'h, 'c> Leases<'h, 'c> {
     }
 }
 
-/// Returns the time to live and the validity that an event gives a lease.
+/// Returns the TTL and the validity that an event gives a lease.
 fn lengths(kind: &Kind) -> (Option<Duration>, Duration) {
     match kind {
         Kind::LeaseAcquired { ttl_millis, valid_micros, .. } => {
@@ -186,7 +186,7 @@ impl Trust {
         }
     }
 
-    /// Draws the lease as ended by time alone, and its margin up to `last` at most.
+    /// Draws the lease as ended by time alone, and its margin until `last` at most.
     fn expire(self, last: Nanos, bars: &mut Bars) {
         let until = Edge { at: self.until.min(last.max(self.from.at)), mark: None };
         let over = Edge { at: self.until.after(self.margin).min(last), mark: None };

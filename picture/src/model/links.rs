@@ -1,5 +1,5 @@
-//! Requests and their answers, found by their owners and tokens: they stand for messages in a history that
-//! has none.
+//! Requests and their answers, found by their owners and tokens: they replace messages in a history without
+//! any.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use resource::audit::{Kind, Name};
 pub(super) struct Links {
     /// Pairs of events: a cause, and its effect in another process.
     pub(super) found: Vec<(usize, usize)>,
-    /// Requests under way, and answers that their clients have not got yet.
+    /// Requests in flight, and answers that their clients have not got yet.
     under_way: BTreeMap<(Step, Name), usize>,
 }
 
@@ -25,7 +25,7 @@ enum Step {
 }
 
 impl Links {
-    /// Takes the event with the number `mark`.
+    /// Follows the event with the number `mark`.
     pub(super) fn observe(&mut self, kind: &Kind, mark: usize) {
         match kind {
             Kind::LeaseRequested { owner, .. } | Kind::LeaseRetried { owner, .. } => {
@@ -76,21 +76,21 @@ impl Links {
         self.under_way.insert((step, of), mark);
     }
 
-    /// Joins the event to the one that began the step, which may have further effects.
+    /// Joins the event to the one that began the step. The step may have further effects.
     fn join(&mut self, step: Step, of: &Name, mark: usize) {
         if let Some(begun) = self.under_way.get(&(step, of.clone())) {
             self.found.push((*begun, mark));
         }
     }
 
-    /// Joins the event to the one that began the step, which is over.
+    /// Joins the event to the one that began the step, and ends the step.
     fn end(&mut self, step: Step, of: &Name, mark: usize) {
         self.join(step, of, mark);
         self.under_way.remove(&(step, of.clone()));
     }
 }
 
-/// Returns what a write and its answer have in common.
+/// Returns the identity that a write and its answer share.
 fn write(owner: &Option<Name>, number: u64, seq: Option<u64>) -> Name {
     let owner = owner.as_ref().map_or("", Name::as_str);
     Name::from(format!("{owner} {number} {}", seq.unwrap_or(u64::MAX)).as_str())

@@ -1,4 +1,4 @@
-//! The picture of a run as data: lanes, events, bars and arrows. Made from the history alone; a page, a
+//! The picture of a run as data: lanes, events, bars and arrows. It is made from the history alone; a page, a
 //! drawing and the terminal show the same picture.
 
 mod arrows;
@@ -28,7 +28,7 @@ pub const EVENTS_MAX: usize = 10_000;
 /// A run, ready to be drawn.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// What tells it from other runs.
+    /// The title, which distinguishes it from other runs.
     pub title: String,
     /// The purpose of the run; may be empty.
     pub about: String,
@@ -42,7 +42,7 @@ pub struct Picture {
     pub arrows: Vec<Arrow>,
     /// Requests and their answers, for a history without messages: pairs of indices into `marks`.
     pub links: Vec<(usize, usize)>,
-    /// What the audit found, the most important first.
+    /// The violations that the audit found, the most important first.
     pub violations: Vec<Violation>,
     /// The names of locks and resources, in the order of their first events.
     pub keys: Vec<String>,
@@ -78,9 +78,9 @@ pub struct Mark {
     pub shape: Shape,
     /// Its lock or resource, as an index into the picture's keys.
     pub key: Option<usize>,
-    /// The number of the fault, if it is the begin or the end of one.
+    /// The number of the fault, if it is the start or the end of one.
     pub fault: Option<u64>,
-    /// How it changed the state of the world.
+    /// Its changes of the state of the world.
     pub changes: Vec<Change>,
 }
 
@@ -89,9 +89,9 @@ pub struct Mark {
 pub struct Span {
     /// Its lane, as an index.
     pub lane: usize,
-    /// What lasts.
+    /// The kind of state.
     pub kind: SpanKind,
-    /// Its begin.
+    /// Its start.
     pub from: Edge,
     /// Its end.
     pub to: Edge,
@@ -101,7 +101,7 @@ pub struct Span {
     pub label: String,
     /// Its lock, as an index into the picture's keys.
     pub key: Option<usize>,
-    /// The place beside other bars of its kind in the lane that overlap with it.
+    /// Its place beside overlapping bars of its kind in the lane.
     pub slot: usize,
 }
 
@@ -110,8 +110,8 @@ pub struct Span {
 pub struct Edge {
     /// The true time.
     pub at: Nanos,
-    /// The event at which it is, as an index into the picture's marks; `None` if time alone ends the bar, or
-    /// if it lasts to the end of the run.
+    /// The event of this end, as an index into the picture's marks; `None` if time alone ends the bar, or if
+    /// it lasts to the end of the run.
     pub mark: Option<usize>,
 }
 
@@ -124,7 +124,7 @@ pub enum SpanKind {
     Lease,
     /// A holder trusts its lease.
     Belief,
-    /// The validity is over, and the lease's time to live is not: the margin for drift and latency.
+    /// The validity has ended, and the lease's TTL has not: the margin for drift and latency.
     Margin,
     /// A worker is in its critical section.
     Section,
@@ -149,7 +149,7 @@ pub struct Arrow {
     pub to: usize,
     /// The true time of its first byte.
     pub sent: Nanos,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
     /// True if it answers another message.
     pub is_reply: bool,
@@ -159,7 +159,7 @@ pub struct Arrow {
     pub bytes: Vec<u8>,
 }
 
-/// Something that the audit found.
+/// A violation that the audit found.
 #[derive(Clone, Debug)]
 pub struct Violation {
     /// The kind of the verdict.
@@ -186,7 +186,7 @@ impl Arrow {
         }
     }
 
-    /// Returns its content in words, and what became of it unless it arrived at once.
+    /// Returns its content in words, and its fate unless it arrived at once.
     pub fn told(&self) -> String {
         let words = &self.words;
         match self.fate {
@@ -200,7 +200,7 @@ impl Arrow {
         }
     }
 
-    /// Returns true if its end has a time of its own, after that of its beginning.
+    /// Returns true if its end has a time of its own, after its start.
     pub(crate) const fn is_long(&self) -> bool {
         match self.fate {
             Fate::Arrived { at, .. } | Fate::Lost { at } => at > self.sent.0,
@@ -210,7 +210,7 @@ impl Arrow {
 }
 
 impl Picture {
-    /// Draws up the picture of a run.
+    /// Makes the picture of a run.
     pub fn of(run: &Run<'_>) -> Self {
         builder::build(run)
     }

@@ -1,4 +1,4 @@
-//! The state of the world as the history tells it, and how each event changes it.
+//! The state of the world according to the history, and its change by each event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use resource::audit::{Beliefs, Event, Kind, Name, Nanos};
 
 use crate::text::{Names, short};
 
-/// A change of the state: of one fact.
+/// A change of one fact of the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The fact, such as `redis-1 stores orders:42`.
@@ -15,11 +15,11 @@ pub struct Change {
     pub before: String,
     /// Its value after the event.
     pub after: String,
-    /// True if it changed since the event before, by time alone: the validity of a lease ended.
+    /// True if it changed by time alone since the previous event: the validity of a lease ended.
     pub is_by_time: bool,
 }
 
-/// The facts so far. A fact without an entry has its first value.
+/// The facts so far. A fact without an entry has its initial value.
 pub(super) struct World<'a> {
     names: &'a Names,
     facts: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ pub(super) struct World<'a> {
     beliefs: Beliefs<'a>,
     /// The leases that holders trust, by their facts: the token, and the true time at which the trust ends.
     trusted: BTreeMap<String, (u64, Nanos)>,
-    /// The version and the highest token so far of what a resource stores, by fact.
+    /// The version and the highest token so far of the data that a resource stores, by fact.
     stored: BTreeMap<String, (u64, u64)>,
     /// The pauses in force, by process.
     pauses: BTreeMap<Name, BTreeSet<u64>>,
@@ -51,7 +51,7 @@ impl<'a> World<'a> {
         std::mem::take(&mut self.changes)
     }
 
-    /// Takes the next event.
+    /// Follows the next event.
     pub(super) fn observe(&mut self, event: &'a Event) {
         self.expire(event.at);
         self.beliefs.observe(event);
@@ -73,7 +73,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Follows the ends of the leases that are trusted: a change of a clock's rate moves them.
+    /// Updates the ends of the leases that are trusted: a change of a clock's rate moves them.
     fn trust(&mut self) {
         let all: Vec<_> = self.beliefs.all().map(|(key, belief)| (key.clone(), *belief)).collect();
         for (key, belief) in all {
@@ -151,7 +151,7 @@ impl<'a> World<'a> {
         format!("{process}'s section of {}", self.names.key(key))
     }
 
-    /// Notes a grant or a renewal, which the holder trusts as long as it is valid by its own clock.
+    /// Notes a grant or a renewal, which the holder trusts for as long as it is valid by the holder's clock.
     fn granted(&mut self, event: &Event, key: &Name, token: u64, is_limited: bool) {
         let process = event.process.as_str();
         let fact = self.of(process, key);
@@ -166,8 +166,8 @@ impl<'a> World<'a> {
         self.set(fact, "no lease", trusts(token, until));
     }
 
-    /// Notes what a resource stores, as far as an event says it. A token below the highest one so far does
-    /// not replace it, even if the resource accepts its write.
+    /// Notes the data that a resource stores, as far as the event says. A token below the highest one so far
+    /// does not replace it, even if the resource accepts its write.
     fn written(&mut self, process: &str, key: &Name, version: Option<u64>, token: Option<u64>) {
         let fact = format!("{process}: {}", self.names.key(key));
         let stored = self.stored.entry(fact.clone()).or_default();
@@ -195,7 +195,7 @@ impl<'a> World<'a> {
         match verb {
             "pause" => {
                 let pauses = self.pauses.entry(process.clone()).or_default();
-                // A process whose pauses overlap runs when the last one ends.
+                // A process with overlapping pauses resumes when the last one ends.
                 if pauses.remove(&fault) && pauses.is_empty() {
                     self.set(process.to_string(), "runs", "runs");
                 }
@@ -209,7 +209,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The process forgets its leases and leaves its sections.
+    /// Forgets the leases of the process, and leaves its sections.
     fn crash(&mut self, process: &Name) {
         self.pauses.remove(process);
         self.set(process.to_string(), "runs", "down");
@@ -222,7 +222,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Sets a fact, which is `first` if it was never set.
+    /// Sets a fact, whose initial value is `first`.
     fn set(&mut self, fact: String, first: &str, value: impl Into<String>) {
         let (before, after) =
             (self.facts.get(&fact).cloned().unwrap_or_else(|| first.to_owned()), value.into());

@@ -20,8 +20,8 @@ pub(super) fn violations(run: &Run<'_>, marks: &[Mark]) -> Vec<Violation> {
     run.findings.iter().map(violation).collect()
 }
 
-/// Returns the number of the event at which the rule was broken. A verdict about what never happened
-/// has none.
+/// Returns the number of the event at which the rule was broken; `None` if the verdict is that something
+/// never happened.
 fn wrong(verdict: &Verdict, events: &[Event]) -> Option<usize> {
     let from = events.partition_point(|event| event.at < verdict.at);
     let to = events.partition_point(|event| event.at <= verdict.at);

@@ -1,4 +1,4 @@
-// What the mouse and the finger do.
+// Tests with the mouse and the finger.
 
 const box = (tab, selector) => tab.locator(selector).first().boundingBox();
 

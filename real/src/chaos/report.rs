@@ -54,9 +54,9 @@ pub struct Report {
 /// The number of verdicts of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// All of them.
+    /// The number of all verdicts.
     pub all: u64,
-    /// Those that a fault explains: known limits, not broken promises.
+    /// The number of those that a fault explains: known limits, not broken promises.
     pub explained: u64,
 }
 

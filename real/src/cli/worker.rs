@@ -124,9 +124,9 @@ impl Worker {
 #[derive(Default)]
 struct Rounds {
     all: u64,
-    /// Those without a write.
+    /// The number of rounds without a write.
     failed: u64,
-    /// The first of these.
+    /// The first failed round.
     first: String,
 }
 

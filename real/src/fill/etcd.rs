@@ -117,7 +117,7 @@ pub async fn fill_etcd(
 ///
 /// # Errors
 ///
-/// Those of the connection.
+/// An error of the connection.
 pub async fn database_bytes(client: &mut Client) -> Result<u64, Error> {
     Ok(client.status().await?.db_size().unsigned_abs())
 }

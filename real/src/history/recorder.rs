@@ -55,8 +55,8 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// Those of the file, one if it has content, as the history of an earlier process has, and one if another
-    /// subscriber is installed.
+    /// An error of the file, an error if it has content, such as the history of an earlier process, or one
+    /// if another subscriber is installed.
     pub fn install(process: &str, path: &Path) -> io::Result<Recording> {
         let (recorder, recording) = Self::open(process, path)?;
         tracing::subscriber::set_global_default(tracing_subscriber::registry().with(recorder))
@@ -69,7 +69,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// Those of the file, and one if it has content.
+    /// An error of the file, or an error if it has content.
     pub fn open(process: &str, path: &Path) -> io::Result<(Self, Recording)> {
         let to: Box<dyn Write + Send> =
             if path.as_os_str() == "-" { Box::new(io::stdout()) } else { Box::new(open(path)?) };

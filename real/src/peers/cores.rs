@@ -22,7 +22,7 @@ impl Cores {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the system.
     pub(super) fn with(server: u32) -> io::Result<Self> {
         Ok(Self { server, all: sched_getaffinity(None)? })
     }
@@ -32,7 +32,7 @@ impl Cores {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the system.
     pub(super) fn part(&self, client: Option<u32>) -> io::Result<()> {
         let mut cores = (0..CpuSet::MAX_CPU).filter(|core| self.all.is_set(*core));
         match (cores.next(), cores.next_back()) {
@@ -45,7 +45,7 @@ impl Cores {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the system.
     pub(super) fn share(&self, client: Option<u32>) -> io::Result<()> {
         self.place(&self.all, client, &self.all)
     }

@@ -58,7 +58,7 @@ fn explain_death(process: &Process, port: u16, status: std::process::ExitStatus)
 ///
 /// # Errors
 ///
-/// Those of the connection; a second without an answer is one.
+/// An error of the connection, or a second without an answer.
 pub fn ask(port: u16, question: &str, whole: impl Fn(&str) -> bool) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), ANSWER_TIMEOUT)?;
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;

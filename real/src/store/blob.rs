@@ -98,7 +98,7 @@ impl BlobFolder {
     ///
     /// # Errors
     ///
-    /// Those of the disk.
+    /// An error of the disk.
     pub fn open(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         Ok(Self(folder.into()))

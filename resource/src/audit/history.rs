@@ -101,7 +101,7 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// Those of `writer`.
+    /// The errors of `writer`.
     pub fn write_json(&self, mut writer: impl Write) -> io::Result<()> {
         let line = Line { at: self.at, process: self.process.clone(), record: self.kind.to_record() };
         serde_json::to_writer(&mut writer, &line)?;

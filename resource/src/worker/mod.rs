@@ -158,7 +158,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     ///
     /// # Errors
     ///
-    /// Those of [`Lock::acquire`].
+    /// As [`Lock::acquire`].
     pub async fn acquire(&self, job: &Job) -> Result<Handle<B>, AcquireError> {
         self.lock.acquire(&job.key, self.now() + job.acquire_timeout).await
     }

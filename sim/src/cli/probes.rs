@@ -1,4 +1,4 @@
-//! What the probes of a search have shown, as text.
+//! The results of the probes of a search, as text.
 
 use std::fmt::Write;
 use std::io;

@@ -67,7 +67,7 @@ fn load(file: &Path, verdict: Option<VerdictKind>) -> Result<Failing, Box<dyn Er
         let subject = Museum::new(arm);
         let causes = Causes::of(&subject, &schedule, &sim::sim::run(&subject, &schedule));
         violations.extend(causes.violations.into_iter().map(|cause| (arm, cause)));
-        // What follows from the rest comes last.
+        // In reverse order: the verdicts that follow from others come last.
         excused.extend(causes.excused.into_iter().rev().map(|cause| (arm, cause)));
     }
     let mut found: Vec<_> = violations.into_iter().chain(excused).collect();

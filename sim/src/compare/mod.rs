@@ -36,7 +36,7 @@ pub struct Cell {
     pub first: BTreeMap<Count, u64>,
 }
 
-/// What a number of the comparison counts.
+/// The quantity that a number of the comparison counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Count {
     /// Runs of the arm with the verdict.

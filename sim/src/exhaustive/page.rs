@@ -39,7 +39,7 @@ fn replaced(page: &str, part: &'static str, text: &str) -> Result<String, Missin
     Ok(format!("{before}{begin}{text}{end}{after}"))
 }
 
-/// The claim of the search that the page begins with, as the command prints it.
+/// Writes the claim at the start of the page, as the command prints it.
 fn claim(results: &Results) -> String {
     let Some(found) = results.search(System::Redis, Fencing::On, 1) else { return String::new() };
     format!(
@@ -53,7 +53,7 @@ fn claim(results: &Results) -> String {
     )
 }
 
-/// The searches for one fault with fencing.
+/// Writes the table of the searches for one fault with fencing.
 fn one_fault(results: &Results) -> String {
     let mut text = "| system | placements of at most 1 fault | violations | processor time |\n\
                     |---|---:|---:|---:|\n"
@@ -68,7 +68,7 @@ fn one_fault(results: &Results) -> String {
     text
 }
 
-/// The searches for several faults.
+/// Writes the table of the searches for several faults.
 fn more_faults(results: &Results) -> String {
     let mut text = "| system | faults | placements | remaining | violations | time |\n\
                     |---|---:|---:|---:|---:|---|\n"

@@ -1,4 +1,4 @@
-//! Decides if a waiter that was not served went on asking for the lock.
+//! Decides whether a waiter that was not served kept asking for the lock.
 
 use resource::audit::{Event, Kind, Name, Nanos, Verdict};
 
@@ -6,7 +6,7 @@ use crate::sim::{Core, Report};
 use crate::trace::message::Message;
 use crate::trace::text::{Names, holder};
 
-/// The requests of a run, and the times at which the lock was to be had.
+/// The requests of a run, and the times at which the lock became free.
 pub(super) struct Asking<'a> {
     core: Option<&'a Core>,
     events: &'a [Event],
@@ -21,8 +21,8 @@ impl<'a> Asking<'a> {
         Self { core, events, messages, names }
     }
 
-    /// Returns the time of the last request that the verdict's waiter sent, if it sent none from the time on
-    /// at which it could have been served. A run without recorded messages does not tell.
+    /// Returns the time of the last request of the verdict's waiter, if it sent none after it could have been
+    /// served. Returns `None` for a run without recorded messages.
     pub(super) fn gave_up(&self, verdict: &Verdict) -> Option<Nanos> {
         let waiter = verdict.processes.first()?;
         let key = self.names.key(&verdict.key);
@@ -33,8 +33,8 @@ impl<'a> Asking<'a> {
         (last < self.served_from(waiter, verdict)).then_some(Nanos(last))
     }
 
-    /// Returns the time from which the waiter could have been served: the core phase began, the last fault
-    /// ended, or a server dropped the key of another process, whichever was last before the verdict.
+    /// Returns the time from which the waiter could have been served: the last, before the verdict, of the
+    /// begin of the core phase, the end of a fault and the removal of another process's key.
     fn served_from(&self, waiter: &Name, verdict: &Verdict) -> u64 {
         let by_other = |owner: Option<&Name>| holder(owner) != waiter.as_str();
         let frees = |event: &&Event| match &event.kind {

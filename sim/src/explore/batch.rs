@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::pool;
 use crate::world::lock;
 
-/// The number of schedules in a batch. What a batch learns guides the schedules of later batches alone, so
+/// The number of schedules in a batch. The results of a batch guide only the schedules of later batches, so
 /// that a search draws the same schedules on any number of threads.
 pub(super) const BATCH: usize = 64;
 
-/// Results that wait for those of lower seeds.
+/// Results that wait for the results of lower seeds.
 struct Waiting<T, M> {
     /// The place of the seed whose result comes next.
     next: usize,
@@ -20,9 +20,9 @@ struct Waiting<T, M> {
     is_over: bool,
 }
 
-/// Runs `work` on the seeds of one batch, on `threads` threads, and gives the results to `merge` in the order
-/// of the seeds, each as soon as those of all lower seeds are there. Once `merge` returns `Break`, no result
-/// is merged any more. Returns whether it did.
+/// Runs `work` on the seeds of one batch, on `threads` threads, and passes the results to `merge` in the
+/// order of the seeds, each as soon as all lower seeds have theirs. Once `merge` returns `Break`, no more
+/// results are merged. Returns true if it did.
 ///
 /// # Errors
 ///

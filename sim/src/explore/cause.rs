@@ -9,10 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::faults::Role;
 use crate::sim::{Finding, Report, RunError, Schedule, Sim, Subject};
 
-/// Why a run failed: which promise was broken, on which key, by processes of which roles, and at which event.
-/// Shrinking keeps it, and failures with equal causes are duplicates.
+/// The cause of a failure: the broken promise, its key, the roles of the processes, and the event. Shrinking
+/// keeps the cause, and failures with equal causes are duplicates.
 ///
-/// Names of processes are no part of it: processes that do the same are interchangeable.
+/// It has no names of processes: processes that do the same are interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cause {
     /// The promise that was broken.
@@ -20,10 +20,11 @@ pub struct Cause {
     /// The lock or the resource, if the promise is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The processes that take part. Where one harmed another, the process that did it comes first.
+    /// The processes that take part. If one harmed another, the one that did the harm comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parties: Vec<Party>,
-    /// The event that a correct guard would have refused, if there is one: what never happened has none.
+    /// The event that a correct guard would have refused; `None` if the failure is that something never
+    /// happened.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -42,7 +43,7 @@ impl Cause {
         about.ends_with(&self.named())
     }
 
-    /// Returns `about` with this cause in place of the one that it names: a run may show several causes, and
+    /// Returns `about` with this cause in place of the one that it names. A run may show several causes, and
     /// their order may change when the schedule shrinks.
     pub fn name_in(&self, about: &str) -> String {
         let before = about.rfind(FOUND_AS).map_or(about, |at| &about[..at]).trim_end();
@@ -73,7 +74,7 @@ pub enum Broken {
 pub struct Party {
     /// Its role; `None` if the history knows a name that the world does not.
     pub role: Option<Role>,
-    /// What it does ([`Subject::task`]), if not all processes of its role do the same.
+    /// Its task ([`Subject::task`]), if not all processes of its role have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// Its number, from 1, among the parties with its role and task.
@@ -83,9 +84,9 @@ pub struct Party {
 /// The causes that one run shows, each once, in the order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// Those that nothing in the schedule explains: violations.
+    /// The violations: causes that nothing in the schedule explains.
     pub violations: Vec<Cause>,
-    /// Verdicts that the schedule itself [excuses](Subject::excused).
+    /// The verdicts that the schedule itself [excuses](Subject::excused).
     pub excused: Vec<Cause>,
 }
 

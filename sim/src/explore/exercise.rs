@@ -1,5 +1,5 @@
 //! Counts the work of a search. A search that finds nothing proves nothing if it checked nothing: no process
-//! did its work, a server refused its commands, or a section stood under a lock that nobody ever granted.
+//! did its work, a server refused its commands, or a section was under a lock that nobody ever granted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct Exercised {
     sections: BTreeMap<Name, u64>,
     /// The grants that lock servers stored, by the lock.
     grants: BTreeMap<Name, u64>,
-    /// The locks that clients of `dlock` held, and the resources.
+    /// The locks held by clients of `dlock`, and the resources.
     others: BTreeSet<Name>,
     /// The names of locks and resources, by their hashes.
     names: BTreeMap<Name, String>,
@@ -30,7 +30,7 @@ pub struct Exercised {
     unknown: BTreeMap<(String, String), u64>,
 }
 
-/// The kinds of emptiness that a search accepts.
+/// The gaps that a search accepts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowed {
     pub(super) idle_processes: bool,
@@ -40,7 +40,6 @@ pub(super) struct Allowed {
 }
 
 impl Exercised {
-    /// Adds one run.
     pub(super) fn add(&mut self, report: &Report) {
         self.runs += 1;
         for (hash, name) in report.names.iter() {
@@ -83,7 +82,7 @@ impl Exercised {
         }
     }
 
-    /// Returns the reasons for which the search has checked nothing, unless `allowed` accepts them.
+    /// Returns the reasons why the search has checked nothing, except those that `allowed` accepts.
     pub(super) fn gaps(&self, allowed: &Allowed) -> Vec<String> {
         let idle = (!allowed.idle_processes).then(|| self.idleness()).flatten();
         let unknown = self.unknown.iter().filter(|_| !allowed.unknown_commands);
@@ -128,7 +127,7 @@ impl Exercised {
         self.names.get(hash).map_or(hash.as_str(), String::as_str)
     }
 
-    /// Returns the number of runs, of which the first is one without faults.
+    /// Returns the number of runs. The first one is without faults.
     pub fn runs(&self) -> u64 {
         self.runs
     }

@@ -1,5 +1,5 @@
-//! Explains a schedule that fails: for each of its faults the range that still breaks, how much depends on
-//! the seed, and one sentence that says what happened.
+//! Explains a schedule that fails: the range of each fault that still breaks, the influence of the seed, and
+//! one sentence that says what happened.
 
 use std::fmt;
 
@@ -11,54 +11,54 @@ use crate::faults::Length;
 use crate::sim::{self, Core, Report, RunError, Schedule, Subject};
 use crate::span::Span;
 
-/// How many seeds are tried, from 0 on.
+/// The number of seeds that are tried, from 0 on.
 pub const SEEDS: u32 = 100;
 
-/// The most runs that an explanation takes.
+/// The largest number of runs of an explanation.
 const RUNS_MAX: u32 = 1000;
 
-/// How much longer a run may take at least if a length grows, or the seed is another one.
+/// The least extension of a run's limit if a length grows, or if the seed changes.
 const GRACE: Span = Span::from_secs(10);
 
-/// Lengths up to this one are tried, and up to eight times what the schedule has.
+/// The longest length that is tried; eight times the length in the schedule is tried, too.
 const LONGEST: u64 = Span::from_secs(60).as_nanos();
 
-/// Why a schedule fails. Prints as some lines.
+/// The explanation of a schedule that fails. Prints as some lines.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What is explained.
+    /// The cause that is explained.
     pub cause: Cause,
-    /// What happened, in one sentence.
+    /// The course of the failure, in one sentence.
     pub sentence: String,
     /// The faults, in the order of the schedule.
     pub faults: Vec<Explained>,
-    /// The core phase, if there is one: which of the processes outside it are needed.
+    /// The core phase, if there is one: which processes outside it the failure needs.
     pub core: Option<String>,
-    /// On how many of [`SEEDS`] seeds the schedule fails with the same cause.
+    /// The number of the [`SEEDS`] seeds with which the schedule fails with the same cause.
     pub seeds: u32,
-    /// How many runs it took.
+    /// The number of runs that the explanation took.
     pub runs: u32,
 }
 
 /// A fault, and the lengths with which it still breaks.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// What it is, in words.
+    /// The fault, in words.
     pub fault: String,
     /// The range of each of its lengths.
     pub ranges: Vec<Range>,
 }
 
-/// The lengths around that of the schedule with which the same cause comes about, all else as in the
+/// The lengths, around that of the schedule, with which the same cause comes about. All else is as in the
 /// schedule: see [`varied`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Which length.
+    /// The length that varies.
     pub part: Part,
-    /// The shortest; `None` if the least there is still breaks.
+    /// The shortest; `None` if the shortest possible one still breaks.
     pub from: Option<Length>,
-    /// The longest; `None` if the longest that was tried still breaks: a minute, or eight times that of the
+    /// The longest; `None` if the longest one tried still breaks: a minute, or eight times that of the
     /// schedule.
     pub to: Option<Length>,
 }
@@ -78,16 +78,16 @@ pub fn explain<S: Subject>(
     Some(Explanation { cause: cause.clone(), sentence, faults, core, seeds, runs: trials.runs })
 }
 
-/// Runs the schedule with its messages recorded: they tell whether a waiter went on asking.
+/// Runs the schedule and records its messages: they show whether a waiter kept asking.
 fn recorded<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result<Report, RunError> {
     let mut sim = sim::build(subject, schedule)?;
     sim.record_messages();
     sim.run()
 }
 
-/// Returns the schedule with another length in the fault with this number. Its limit grows with the length,
-/// twice as much and ten seconds more, so that what follows has time to happen. Returns `None` if the fault
-/// can't have that length.
+/// Returns the schedule with another length in the fault with this number. Its limit grows by twice the
+/// growth of the length and ten seconds, so that later events have time to happen. Returns `None` if the
+/// fault can't have that length.
 pub fn varied<S: Subject>(
     subject: &S,
     schedule: &Schedule<S::Options>,
@@ -127,7 +127,7 @@ fn explained<S: Subject>(
     Explained { fault: fault_in_words(fault), ranges: ranges.collect() }
 }
 
-/// Says when the core phase begins, which processes stay broken, and without which of them nothing breaks.
+/// Says when the core phase begins, which processes stay broken, and which of them the failure needs.
 fn explained_core<S: Subject>(
     trials: &mut Trials<'_, S>,
     schedule: &Schedule<S::Options>,
@@ -153,7 +153,7 @@ fn shortest(dial: &Dial, breaks: &mut impl FnMut(u64) -> bool) -> Option<u64> {
     if length <= least || breaks(least) {
         return None;
     }
-    // A schedule that was shrunk has the shortest already.
+    // A shrunk schedule has the shortest length already.
     let next = (length - 1) / STEP * STEP;
     if next <= least || !breaks(next) {
         return Some(length);

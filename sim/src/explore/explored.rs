@@ -1,26 +1,26 @@
-//! The options of a search that accept a search without work, and the search that returns what it exercised.
+//! The options that let a search pass without work, and a search that returns what its runs exercised.
 
 use super::exercise::Exercised;
 use super::harness::{Failure, Search};
 use crate::sim::Subject;
 
 impl<S> Search<S> {
-    /// Accepts that no process enters a section or passes a point, gets a lease or writes. For worlds that
-    /// only run, such as those whose own asserts are the check.
+    /// Accepts that no process enters a section, passes a point, gets a lease or writes. Use it for worlds
+    /// that only run, such as those whose own asserts are the check.
     pub fn allow_idle_processes(mut self) -> Self {
         self.allowed.idle_processes = true;
         self
     }
 
-    /// Accepts that servers refuse commands as unknown. For code that handles the refusal, such as a client
-    /// that tries a newer command first.
+    /// Accepts that servers refuse commands as unknown. Use it for code that handles the refusal, such as a
+    /// client that tries a newer command first.
     pub fn allow_unknown_commands(mut self) -> Self {
         self.allowed.unknown_commands = true;
         self
     }
 
-    /// Accepts that a section or a key called `name` matches no lock of a simulated server. For a lock that
-    /// the world's own services keep, or that exists in the processes alone.
+    /// Accepts that a section or a key called `name` matches no lock of a simulated server. Use it for a lock
+    /// that the world's own services keep, or that exists only in the processes.
     pub fn allow_unmatched(mut self, name: &str) -> Self {
         self.allowed.unmatched.insert(name.to_owned());
         self

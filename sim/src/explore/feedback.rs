@@ -1,7 +1,7 @@
 //! The feedback strategy: continues schedules whose runs have reached something new.
 //!
-//! A schedule that reached something new is kept with the time at which it did. A later schedule has the same
-//! options and seed and the faults up to that time, so that its run reaches the same; from then on its
+//! A schedule that reached something new is kept, with the time at which it did. A later schedule has the
+//! same options, seed and faults up to that time, so that its run reaches the same. From then on its
 //! randomness is re-keyed and its faults are drawn anew.
 
 use std::sync::{Arc, OnceLock};
@@ -23,11 +23,11 @@ const KEPT_MAX: usize = 512;
 /// The number of kept schedules that count as recent: half of the draws continue one of them.
 const RECENT: u64 = 24;
 
-/// The largest number of faults in the beginning of a schedule that is kept: with more, most runs show
-/// nothing but their wreckage.
+/// The largest number of faults in the beginning of a schedule that is kept. With more, most runs show
+/// nothing but their effects.
 const PREFIX_MAX: usize = 3;
 
-/// The number of kept schedules of which the rarest is continued.
+/// The number of kept schedules among which the one reached least often is continued.
 const CONTENDERS: u64 = 3;
 
 /// The share of the continued schedules that have a fault at a time instead of faults at points.
@@ -36,17 +36,17 @@ const TIMED: f64 = 0.15;
 /// A schedule that has reached something new.
 pub(super) struct Parent<O> {
     schedule: Schedule<O>,
-    /// True for each fault that had struck by then.
+    /// True for each fault that had struck when the run reached the new feature.
     prefix: Vec<bool>,
-    /// What was new.
+    /// The feature that was new.
     new: New,
-    /// The number of runs that have reached it by now.
+    /// The number of runs that have reached the feature by now.
     count: u64,
     /// The steps of its run from then on, once they are needed.
     steps: OnceLock<Vec<Step>>,
 }
 
-/// What a search has learnt of its subject.
+/// The knowledge of a search about its subject.
 pub(super) struct Feedback<O> {
     points: Arc<Points>,
     portfolio: Portfolio,
@@ -55,7 +55,7 @@ pub(super) struct Feedback<O> {
     parents: Vec<Parent<O>>,
 }
 
-/// What the runs of a search have reached, and what the present batch adds to it.
+/// The features that the runs of a search have reached, and the schedules that the present batch adds.
 pub(super) struct Learning<O> {
     reached: Reached,
     keeps: bool,
@@ -63,7 +63,7 @@ pub(super) struct Learning<O> {
 }
 
 impl<O: Clone> Feedback<O> {
-    /// Returns what a search knows at its beginning: the points at which faults may be aimed.
+    /// Creates the knowledge at the start of a search: the points at which faults may be aimed.
     pub(super) fn new(points: Arc<Points>, portfolio: &Portfolio, faults: Option<&Faults>) -> Self {
         Self {
             points,
@@ -74,9 +74,9 @@ impl<O: Clone> Feedback<O> {
         }
     }
 
-    /// Draws the schedule of the seed by its strategy, and says how many runs that took. That of the feedback
-    /// strategy depends on the batches before; while nothing is kept, it is drawn as [`Strategy::Feedback`]
-    /// says.
+    /// Draws the schedule of the seed by its strategy, and returns it with the number of runs that this took.
+    /// The feedback strategy depends on the batches before. While no schedule is kept, it draws as
+    /// [`Strategy::Feedback`] says.
     ///
     /// # Errors
     ///
@@ -101,18 +101,17 @@ impl<O: Clone> Feedback<O> {
         Ok((subject.schedule(&mut from)?, strategy.learning_runs()))
     }
 
-    /// Describes the run.
     pub(super) fn describe(&self, report: &Report) -> Traits {
         let _charge = meter::charge(Part::Audit);
         Traits::of(report, self.representation)
     }
 
-    /// Returns what is known of runs before the first.
+    /// Returns the state before the first run.
     pub(super) fn learning(&self) -> Learning<O> {
         Learning { reached: Reached::default(), keeps: self.portfolio.has_feedback(), learnt: Vec::new() }
     }
 
-    /// Ends a batch: lets later schedules continue those of the batch.
+    /// Ends a batch: later schedules may continue those of the batch.
     pub(super) fn take(&mut self, learning: &mut Learning<O>) {
         self.parents.append(&mut learning.learnt);
         let surplus = self.parents.len().saturating_sub(KEPT_MAX);
@@ -120,8 +119,8 @@ impl<O: Clone> Feedback<O> {
         self.parents.iter_mut().for_each(|parent| parent.count = learning.reached.times(parent.new));
     }
 
-    /// Draws the schedule to continue: of a few, the one whose news were reached least often. Each schedule
-    /// that continues it reaches them again, so the turn of others comes. From Böhme et al.,
+    /// Draws the schedule to continue: of a few, the one whose feature was reached least often. Each
+    /// continuation reaches the feature again, so other schedules get their turn. From Böhme et al.,
     /// "Coverage-based Greybox Fuzzing as Markov Chain", CCS 2016.
     fn parent(&self, site: &mut Site) -> Option<&Parent<O>> {
         let (all, is_recent) = (self.parents.len() as u64, site.chance(0.5));
@@ -155,8 +154,8 @@ impl<O: Clone> Learning<O> {
 }
 
 impl<O: Clone> Parent<O> {
-    /// Returns a schedule that begins as this one and goes on by the draws of `from`, with the number of runs
-    /// that this took. Returns `None` if no world can be built of the beginning alone.
+    /// Returns a schedule that begins as this one and continues with the draws of `from`, and the number of
+    /// runs that this took. Returns `None` if no world can be built from the beginning alone.
     fn continued<S: Subject<Options = O>>(
         &self,
         subject: &S,
@@ -195,7 +194,7 @@ impl<O: Clone> Parent<O> {
         Some((schedule, runs))
     }
 
-    /// Returns the steps of the run from the one that was new on.
+    /// Returns the steps of the run from the new feature on.
     fn later_steps<S: Subject<Options = O>>(&self, subject: &S) -> Vec<Step> {
         let mut steps = sim::steps(subject, &self.schedule);
         steps.retain(|step| step.at >= self.new.at);

@@ -24,7 +24,8 @@ const SCHEDULES: u64 = 1_000;
 /// The largest number of trace lines that a failure prints.
 const LINES_MAX: usize = 400;
 
-/// The environment variables for one seed, and for a number of seeds. The first one that is set applies.
+/// The environment variables for one seed, and for a number of seeds. The first one of each that is set
+/// applies.
 const SEED: [&str; 2] = ["DLOCK_SIM_SEED", "SEED"];
 const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 
@@ -46,11 +47,10 @@ const PAGE: &str = "DLOCK_SIM_HTML";
 /// ```
 ///
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
-/// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is kept in
-/// `sim-regressions/NAME.toml` beside the crate's manifest, shrunk and explained, and replayed first from
-/// then on. If it can't be kept, the failure says why: it shows the schedule in any case.
-/// `DLOCK_SIM_HTML=FILE` draws its run as a page. A search that finds no failure and has checked nothing
-/// fails, too: see [`Search::find`].
+/// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is shrunk, explained
+/// and kept in `sim-regressions/NAME.toml` beside the crate's manifest; later searches replay it first. If it
+/// can't be kept, the failure says why, and shows the schedule in any case. `DLOCK_SIM_HTML=FILE` draws its
+/// run as a page. A search that finds no failure and has checked nothing fails, too: see [`Search::find`].
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
     Search {
         name: name.to_owned(),
@@ -90,18 +90,18 @@ pub struct Failure {
     /// The problems: verdicts that nothing excuses, checks that do not hold, a panic, a difference between
     /// two runs.
     pub problems: Vec<String>,
-    /// What happened, and with which lengths of its faults the schedule still breaks: see
+    /// The course of the failure, and the lengths of its faults with which the schedule still breaks: see
     /// [`Explanation`](super::Explanation). Empty for a second run that differs.
     pub explanation: String,
     /// The shrunk schedule, as TOML.
     pub schedule: String,
     /// The trace of its run, one line per event.
     pub trace: String,
-    /// The command that replays it, and the file in which it is kept, or why it could not be kept.
+    /// The command that replays it, and the file that keeps it, or the reason why it could not be kept.
     pub replay: String,
 }
 
-/// What is wrong with one schedule.
+/// The problems with one schedule.
 struct Breakage {
     problems: Vec<String>,
     /// The cause of the first violation, if there is one.
@@ -165,7 +165,7 @@ impl<S: Subject> Search<S> {
         self
     }
 
-    /// Replays the kept schedules, then draws and runs others. If none fails, it prints what the runs have
+    /// Replays the kept schedules, then draws and runs others. If none fails, prints what the runs have
     /// exercised (`cargo test` shows it with `--nocapture`).
     ///
     /// # Panics
@@ -187,9 +187,9 @@ impl<S: Subject> Search<S> {
     /// # Errors
     ///
     /// The problem with the environment, with a kept file, or with the world that the subject builds. If no
-    /// schedule fails, also the reasons for which the search has checked nothing: no process entered a
-    /// section or passed a point, a server refused a command as unknown, or a section or a
-    /// [key](crate::Sim::key) matches no lock.
+    /// schedule fails, also the reasons why the search has checked nothing: no process entered a section or
+    /// passed a point, a server refused a command as unknown, or a section or a [key](crate::Sim::key)
+    /// matches no lock.
     pub fn find(&self) -> Result<Option<Failure>, String> {
         self.checked().map(|(failure, _)| failure)
     }
@@ -237,9 +237,10 @@ impl<S: Subject> Search<S> {
         Ok(None)
     }
 
-    /// Keeps and shrinks the schedule that broke the subject, drawn from `seed` in a search from `first` on.
+    /// Keeps and shrinks the schedule that broke the subject. It was drawn from `seed`, in a search from
+    /// `first` on.
     fn told(&self, schedule: Schedule<S::Options>, broken: Breakage, first: u64, seed: u64) -> Failure {
-        // A schedule that continues an earlier one takes the search that led to it.
+        // A schedule that continues an earlier one can be drawn only by the search that led to it.
         let count = seed - first + 1;
         let (seeds, why) = if schedule.rekey.is_empty() {
             (format!("SEED={seed}"), "")
@@ -247,7 +248,7 @@ impl<S: Subject> Search<S> {
             (format!("SEED={first} SEEDS={count}"), ", since it continues earlier schedules")
         };
         let text = schedule.to_toml();
-        // A search that is stopped while it shrinks has shown the schedule and kept it.
+        // Printed and kept before it is shrunk, in case the search is stopped meanwhile.
         eprintln!("{}: {} with {seeds}:\n\n{text}", self.name, broken.problems.join("; "));
         let drawn = Kept::new(&self.folder, &self.name, &text);
         let (failure, runs) = self.shrunk(schedule, broken);
@@ -275,8 +276,8 @@ impl<S: Subject> Search<S> {
         Ok(None)
     }
 
-    /// Draws the page of the schedule with this text, if there is to be one. Returns a line that says where
-    /// it is, or why there is none.
+    /// Draws the page of the schedule with this text, if a page is asked for. Returns a line with its file,
+    /// or with the reason why there is none.
     fn draw(&self, text: &str) -> String {
         let Some(page) = &self.page else { return String::new() };
         match self.page(text).map(|html| files::write(page, html)) {
@@ -298,7 +299,7 @@ impl<S: Subject> Search<S> {
         let Some(cause) = broken.cause.clone() else { return (self.failure(&schedule, broken), 0) };
         let mut shrunk = shrink(&self.subject, &schedule, &cause, RUNS_MAX);
         shrunk.schedule.about = cause.name_in(&format!("{}, then shrunk.", schedule.about));
-        // A subject that remembers earlier runs may hold this time, or not even run.
+        // A subject that remembers earlier runs may not break this time, or not even run.
         let again = self.breaks(&shrunk.schedule).ok().flatten().unwrap_or(broken);
         let broken = Breakage { cause: Some(cause), ..again };
         (self.failure(&shrunk.schedule, broken), shrunk.runs)
@@ -317,12 +318,13 @@ impl<S: Subject> Search<S> {
         }
     }
 
-    /// Runs the schedule, and returns what is wrong with it, if anything is.
+    /// Runs the schedule, and returns its problems, if there are any.
     fn breaks(&self, schedule: &Schedule<S::Options>) -> Result<Option<Breakage>, String> {
         self.runs_broken(schedule, |_| {})
     }
 
-    /// Runs the schedule, gives the report of its run to `learn`, and returns what is wrong, if anything is.
+    /// Runs the schedule, passes the report of its run to `learn`, and returns the problems, if there are
+    /// any.
     fn runs_broken(
         &self,
         schedule: &Schedule<S::Options>,
@@ -361,8 +363,8 @@ impl<S: Subject> Search<S> {
     }
 }
 
-/// Keeps a schedule in place of the one as it was drawn. Returns a line that says where, or why it is not
-/// kept.
+/// Keeps the shrunk schedule in place of the drawn one. Returns a line with its file, or with the reason why
+/// it is not kept.
 fn where_kept(drawn: Result<Kept, files::Error>, schedule: &str) -> String {
     let drawn = match drawn {
         Ok(drawn) => drawn,

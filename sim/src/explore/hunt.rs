@@ -1,4 +1,4 @@
-//! Hunts: how many random schedules a search needs until it finds a known mistake.
+//! Hunts: the number of random schedules that a search needs until it finds a known mistake.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -20,13 +20,13 @@ use crate::world::lock;
 pub struct Hunt<O> {
     /// Number of schedules that were run, the last one included.
     pub schedules: u64,
-    /// Number of runs that these took: each schedule's own, second runs to compare, and the runs without
+    /// Number of runs that these took: each schedule's own, second runs for comparison, and the runs without
     /// faults by which some strategies learn the points of a schedule.
     pub runs: u64,
-    /// The promise whose breaking ended the hunt, and the violation that shows it. `None` if no schedule did.
+    /// The broken promise that ended the hunt, and the violation that shows it; `None` if no schedule did.
     pub found: Option<(Broken, Violation<O>)>,
-    /// The violations that were met on the way and broke none of the promises that were hunted: by the first
-    /// promise that each broke, how many schedules.
+    /// The number of violations that broke none of the hunted promises, by the first promise that each
+    /// broke.
     pub others: BTreeMap<Broken, u64>,
 }
 
@@ -59,8 +59,8 @@ impl<O: Clone + Send, F: Fn() -> bool + Sync> Watch<O> for Trail<'_, O, F> {
     }
 }
 
-/// Runs at most `cap` random schedules of `subject`, from the seed `first` on, until one breaks one of the
-/// promises in `signs`. Violations of other promises don't end the hunt.
+/// Runs at most `cap` random schedules of `subject`, from the seed `first` on, until one breaks a promise in
+/// `signs`. Violations of other promises don't end the hunt.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ pub fn hunt<S: Subject>(
     hunt_until(subject, signs, first, cap, portfolio, &|| false)
 }
 
-/// Hunts as [`hunt`] does; ends once `stop` returns true, which it asks after each schedule.
+/// Hunts as [`hunt`] does, but calls `stop` after each schedule and ends once it returns true.
 fn hunt_until<S: Subject>(
     subject: &S,
     signs: &[Broken],
@@ -92,7 +92,7 @@ fn hunt_until<S: Subject>(
     Ok(Hunt { schedules: tally.schedules, runs: tally.runs + tally.learning_runs, found, others })
 }
 
-/// Returns the violation with the breaking of this promise as its cause: the run may break another one first.
+/// Returns the violation with this broken promise as its cause: the run may break another promise first.
 fn because_of<S: Subject>(
     sign: &Broken,
     violation: Violation<S::Options>,
@@ -109,9 +109,9 @@ fn because_of<S: Subject>(
     }
 }
 
-/// Hunts once for each of `numbers`, with seeds of its own for each, on `threads` threads. Returns the hunts
-/// in the order of their numbers. It asks `stop` after each schedule; if that returns true, the result is the
-/// hunts before the first that had not ended.
+/// Hunts once for each of `numbers`, each with its own seeds, on `threads` threads. Returns the hunts in the
+/// order of their numbers. Calls `stop` after each schedule; if it returns true, the result is the hunts
+/// before the first that had not ended.
 ///
 /// # Errors
 ///

@@ -36,8 +36,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Keeps a schedule in a file of its own, unless one holds it already. Other schedules stay, also those
-    /// of another search in the same folder.
+    /// Keeps a schedule in a file of its own, unless a file holds it already. Other schedules stay, even
+    /// those of another search in the same folder.
     pub(super) fn new(folder: &Path, name: &str, schedule: &str) -> Result<Self, files::Error> {
         let known = kept(folder, name);
         let path = files::keep(folder, name, EXTENSION, schedule)?;
@@ -49,14 +49,14 @@ impl Kept {
         &self.path
     }
 
-    /// Keeps a smaller schedule instead. If another file holds it already, the schedule's own file is
-    /// deleted.
+    /// Keeps a smaller schedule instead. Deletes the schedule's own file if another file holds the smaller
+    /// one already.
     pub(super) fn replace(self, schedule: &str) -> Result<Self, files::Error> {
         let holds = |path: &PathBuf| std::fs::read_to_string(path).is_ok_and(|kept| kept == schedule);
         let known = kept(&self.folder, &self.name);
         if let Some(path) = known.into_iter().find(holds) {
             if self.is_own && path != self.path {
-                // Ignored: a schedule that is kept twice is no loss.
+                // Ignored: a schedule that is kept twice does no harm.
                 let _ = std::fs::remove_file(&self.path);
             }
             return Ok(Self { path, ..self });

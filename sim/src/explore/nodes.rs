@@ -1,4 +1,4 @@
-//! The lock servers among which a majority decides, and on how many of them a lock was stored.
+//! The lock servers of which a majority decides, and the number of them that stored a lock.
 
 use resource::audit::{Event, Kind, Name};
 
@@ -17,13 +17,13 @@ impl<'a> Nodes<'a> {
         (servers.len() > 1).then_some(Self { servers, events })
     }
 
-    /// Returns how many servers there are.
+    /// Returns the number of servers.
     pub(super) fn count(&self) -> usize {
         self.servers.len()
     }
 
     /// Counts the servers that store `key` for `owner` after the first `end` events. As in the audit, the
-    /// state of a server is what its last event shows, even if the server died later.
+    /// state of a server is that of its last event, even if the server died later.
     pub(super) fn storing(&self, key: &Name, owner: &Name, end: usize) -> usize {
         let stores = |server: &&Name| {
             let own = self.events[..end].iter().rev().filter(|event| event.process == **server);
@@ -33,7 +33,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Returns for whom the server stores `key` after the event; `None` if the event does not tell.
+/// Returns the owner for whom the server stores `key` after the event; `None` if the event does not tell.
 fn stored<'a>(kind: &'a Kind, key: &Name) -> Option<Option<&'a Name>> {
     match kind {
         Kind::KeyGranted { key: of, owner, .. } | Kind::KeyExtended { key: of, owner, .. } if of == key => {

@@ -1,4 +1,4 @@
-//! The picture of a run: what crate `picture` draws.
+//! The picture of a run, for the crate `picture` to draw.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::sentence::of_verdict;
 use crate::sim::{self, Report, RunError, Schedule, Subject};
 use crate::trace::message;
 
-/// Runs the schedule with its messages recorded, and draws up the picture of the run.
+/// Runs the schedule with its messages recorded, and makes the picture of the run.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ pub fn pictured<S: Subject>(
     Ok(picture(subject, schedule, &world.run()?, title))
 }
 
-/// Draws up the picture of a run of the schedule. `title` tells the run from others. The picture has
+/// Makes the picture of a run of the schedule. `title` distinguishes the run from others. The picture has
 /// messages if the run has recorded them.
 pub fn picture<S: Subject>(
     subject: &S,
@@ -39,7 +39,7 @@ pub fn picture<S: Subject>(
         verdict: verdict.clone(),
     };
     let mut findings: Vec<Finding> = report.verdicts.iter().map(finding).collect();
-    // An overlap is what any lease allows; the other verdicts say what came of it.
+    // Overlaps come last: any lease allows them, and the other verdicts say what harm they did.
     findings.sort_by_key(|finding| (finding.is_excused, finding.verdict.kind == VerdictKind::Overlap));
     let messages: Vec<Message> = report.messages.iter().map(Message::from).collect();
     Picture::of(&Run {

@@ -5,8 +5,8 @@ use std::fmt;
 use super::novelty::Representation;
 use crate::sim::{Draw, Strategy};
 
-/// The strategies among which a search shares its schedules, by their seeds. Default: all in turns, a quarter
-/// of the schedules uniform, so that each strategy has a share of its own.
+/// The strategies among which a search shares its schedules, by their seeds. Default: all in turns, with a
+/// quarter of the schedules uniform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Portfolio {
     turns: Vec<Strategy>,
@@ -39,7 +39,7 @@ impl Portfolio {
         Self { turns: vec![strategy], ..Self::default() }
     }
 
-    /// Returns the strategies whose schedules depend on their seeds alone, so that a seed names a schedule.
+    /// Returns the strategies whose schedules depend on their seeds alone: a seed identifies a schedule.
     pub fn of_seeds() -> Self {
         let turns = TURNS.into_iter().filter(|strategy| *strategy != Strategy::Feedback).collect();
         Self { turns, ..Self::default() }
@@ -51,7 +51,7 @@ impl Portfolio {
         Self { representation, ..self }
     }
 
-    /// Returns the number of turns that each strategy has of a round, in the order of [`Strategy::ALL`].
+    /// Returns the number of turns of each strategy in a round, in the order of [`Strategy::ALL`].
     pub fn shares(&self) -> Vec<(Strategy, usize)> {
         let turns = |strategy: Strategy| self.turns.iter().filter(|turn| **turn == strategy).count();
         Strategy::ALL.iter().map(|strategy| (*strategy, turns(*strategy))).collect()
@@ -63,8 +63,8 @@ impl Portfolio {
         self.turns.get(at as usize).copied().unwrap_or(Strategy::Uniform)
     }
 
-    /// Returns a source of draws from `seed` by its strategy. It has no schedule that the feedback strategy
-    /// could continue.
+    /// Returns a source of draws from `seed` by its strategy. It has no schedule for the feedback strategy to
+    /// continue.
     pub fn draw(&self, seed: u64) -> Draw {
         Draw::new(seed).by(self.of(seed))
     }

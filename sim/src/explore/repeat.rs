@@ -2,12 +2,12 @@
 
 use crate::sim::{self, Report, RunError, Schedule, Subject};
 
-/// Of so many schedules a search runs one a second time: 5 %. A prime number, so that no strategy or shard is
-/// left out that has every n-th seed.
+/// A search repeats one in this number of schedules: 5 %. It is prime, so that no strategy or shard that has
+/// every n-th seed is left out.
 const ONE_IN: u64 = 19;
 
-/// Runs the schedule again, if the seed from which it was drawn is one of those that a search repeats, and
-/// compares. Returns true if it did.
+/// Runs the schedule again and compares, if a search repeats the seed from which it was drawn. Returns true
+/// if it did.
 ///
 /// # Errors
 ///

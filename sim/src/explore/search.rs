@@ -24,31 +24,31 @@ pub struct Found<O> {
     pub violations: Vec<Violation<O>>,
 }
 
-/// Follows a search: what it finds, and whether it goes on.
+/// The observer of a search: it learns the findings, and decides if the search continues.
 ///
-/// All methods but [`goes_on`](Watch::goes_on) are called on the thread of the schedule, so that the other
-/// threads search on meanwhile.
+/// All methods but [`goes_on`](Watch::goes_on) are called on the thread of the schedule, while the other
+/// threads continue to search.
 pub trait Watch<O>: Sync {
-    /// Called before the schedule is run, with the seed from which it was drawn.
+    /// Notes that the schedule, drawn from the seed, is about to be run.
     fn begins(&self, seed: u64, schedule: &Schedule<O>) {
         let _ = (seed, schedule);
     }
 
-    /// Called after the runs of the schedule that began last on this thread.
+    /// Notes the end of the runs of the schedule that began last on this thread.
     fn ended(&self) {}
 
-    /// Called for each violation, also for those of which there are enough.
+    /// Notes a violation, even if enough of its cause are kept.
     fn violation(&self, violation: &Violation<O>) {
         let _ = violation;
     }
 
-    /// Called after each schedule, in the order of the seeds, with the counts so far, while the other threads
-    /// wait to add theirs. Returns false to end the search.
+    /// Returns false to end the search. Called after each schedule, in the order of the seeds, with the
+    /// counts so far, while the other threads wait to add theirs.
     fn goes_on(&self, tally: &Tally) -> bool;
 }
 
-/// A schedule, its runs, their number with the one that was repeated, the number of those by which it was
-/// drawn, and what the last has reached.
+/// A schedule, its runs in all arms, their number with the repeated one, the number of runs that drew it, and
+/// what its last run has reached.
 type Judgement<O, T> = (Schedule<O>, Vec<Judged<O>>, (u64, u64), Option<T>);
 
 /// The violations kept so far, by arm and cause.
@@ -70,7 +70,7 @@ pub fn explore<S: Subject>(
     explore_watched(arms, seeds, portfolio, threads, &GoOn(go_on))
 }
 
-/// Asks a closure whether the search goes on.
+/// A watch that only calls a closure, which decides if the search continues.
 struct GoOn<F>(F);
 
 impl<O, F: Fn(&Tally) -> bool + Sync> Watch<O> for GoOn<F> {
@@ -80,8 +80,8 @@ impl<O, F: Fn(&Tally) -> bool + Sync> Watch<O> for GoOn<F> {
 }
 
 /// Draws schedules from `seeds` by the strategies of `portfolio` and runs each in all `arms` (subjects that
-/// draw the same schedules), on `threads` threads. Counts them in the order of `seeds`, tells `watch` of each
-/// schedule and violation, and stops when it says so.
+/// draw the same schedules), on `threads` threads. Counts them in the order of `seeds`, notifies `watch` of
+/// each schedule and violation, and stops when [`Watch::goes_on`] returns false.
 ///
 /// A panic of the code under test is a violation. One schedule in 19 is run a second time in the last arm.
 ///
@@ -150,8 +150,8 @@ pub fn explore_watched<S: Subject>(
     Ok(Found { tally, violations })
 }
 
-/// Keeps a violation unless there are enough of its cause with lower seeds, so that the same ones are kept
-/// whichever thread comes first.
+/// Keeps a violation unless enough of its cause with lower seeds are kept. So the result does not depend on
+/// the order of the threads.
 fn keep<O>(kept: &mut Kept<O>, violation: Violation<O>) {
     let alike = kept.entry((violation.arm, violation.cause.clone())).or_default();
     alike.push(violation);

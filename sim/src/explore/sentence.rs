@@ -15,8 +15,8 @@ use crate::trace::text::{Names, holder};
 /// The words for a lease that one server, or one cluster, should store and does not.
 const NOWHERE: &str = " that was not stored";
 
-/// Says what happened: the grants of the processes that take part, the faults, the core phase, what became of
-/// the lock, and what is wrong with that.
+/// Says what happened: the grants of the processes that take part, the faults, the core phase, the fate of
+/// the lock, and the broken promise.
 pub(super) fn sentence<O>(
     schedule: &Schedule<O>,
     cause: &Cause,
@@ -57,7 +57,7 @@ fn action_in_words(fault: &Fault) -> String {
     format!("{} of {}", fault.what.verb(), fault.what.target())
 }
 
-/// The sentence on a check that is about no verdict: the faults that struck, and what the check says.
+/// Writes the sentence on a check that forbids no verdict: the faults that struck, and the check's problem.
 fn of_check<O>(schedule: &Schedule<O>, cause: &Cause, report: &Report) -> String {
     let (story, end) = (Story::of(schedule, report), report.events.len());
     let mut clauses = story.told(story.strikes(end).collect(), end);
@@ -67,7 +67,7 @@ fn of_check<O>(schedule: &Schedule<O>, cause: &Cause, report: &Report) -> String
     clauses.join(", ") + "."
 }
 
-/// The history that a sentence is made from.
+/// The history from which a sentence is made.
 struct Story<'a> {
     faults: &'a [Fault],
     core: Option<&'a Core>,
@@ -85,7 +85,7 @@ impl<'a> Story<'a> {
         Self { faults, core, events, asking: Asking::of(core, report), names, nodes: Nodes::of(report) }
     }
 
-    /// Returns what led to the verdict, a clause an event, in the order of time.
+    /// Returns the events that led to the verdict, one clause each, in the order of time.
     fn clauses(&self, verdict: &Verdict) -> Vec<String> {
         let wrong = wrong_event(verdict, self.events);
         let wrong = wrong.and_then(|wrong| self.events.iter().position(|event| std::ptr::eq(event, wrong)));
@@ -107,8 +107,8 @@ impl<'a> Story<'a> {
         self.told(told, end)
     }
 
-    /// Returns the clauses of the events with these numbers, and that of the core phase if it began before
-    /// `end`.
+    /// Returns the clauses of the events with these numbers, and the clause of the core phase if it began
+    /// before `end`.
     fn told(&self, told: BTreeSet<usize>, end: usize) -> Vec<String> {
         let begins =
             |core: &&Core| self.events.partition_point(|event| event.at.0 < core.at.as_nanos()) < end;
@@ -119,8 +119,8 @@ impl<'a> Story<'a> {
         clauses(before).chain(core.map(core_in_words)).chain(clauses(after)).collect()
     }
 
-    /// Returns the numbers of the events before `end` at which faults struck, the first of each fault. Those
-    /// of the core phase have a clause of their own.
+    /// Returns the numbers of the events before `end` at which faults struck, the first of each fault. Leaves
+    /// out those of the core phase, which has a clause of its own.
     fn strikes(&self, end: usize) -> impl Iterator<Item = usize> {
         let mut seen = BTreeSet::new();
         (0..end).filter(move |at| match &self.events[*at].kind {
@@ -141,7 +141,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Returns the last grant before `end`. A process of the user's own may only tell that it entered.
+    /// Returns the last grant before `end`. A user's own process may only record that it entered a section.
     fn grant(&self, end: usize, process: &Name, key: &Name) -> Option<usize> {
         let acquired = |event: &Event| {
             matches!(&event.kind, Kind::LeaseAcquired { key: of, .. } if of == key)
@@ -154,8 +154,8 @@ impl<'a> Story<'a> {
         self.last(end, acquired).or_else(|| self.last(end, entered))
     }
 
-    /// Says what is wrong. A waiter that is stuck once the core phase has begun is in the core: no other one
-    /// is judged. A waiter that asked no more has not been refused.
+    /// Says what is wrong. A waiter that is stuck after the begin of the core phase is in the core: no other
+    /// one is judged. A waiter that stopped asking was not refused.
     fn outcome(&self, verdict: &Verdict) -> String {
         let said = outcome(verdict, self.names);
         let is_in_core = |core: &Core| core.at.as_nanos() <= verdict.at.0;
@@ -173,7 +173,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Says on how many of the lock servers the leases of the verdict are stored, if several vote.
+    /// Says on how many of the lock servers the leases of the verdict are stored, if several servers vote.
     fn stored_on(&self, verdict: &Verdict) -> Option<String> {
         let (nodes, key) = (self.nodes.as_ref()?, &verdict.key);
         let end = self.events.partition_point(|event| event.at <= verdict.at);
@@ -196,8 +196,7 @@ impl<'a> Story<'a> {
         format!("{}{nodes} at {}", self.what(event), event.at)
     }
 
-    /// Says on which of the lock servers that vote the event happened, or on how many of them a grant was
-    /// stored.
+    /// Says on which of several lock servers the event happened, or on how many of them a grant was stored.
     fn on_nodes(&self, at: usize) -> Option<String> {
         let (nodes, event) = (self.nodes.as_ref()?, &self.events[at]);
         match &event.kind {
@@ -259,7 +258,7 @@ fn is_request(event: &Event, process: &Name, key: &Name) -> bool {
     event.process == *process && of == key
 }
 
-/// Whether a server dropped the key of `owner`.
+/// Returns true if a server dropped the key of `owner`.
 fn is_end(kind: &Kind, key: &Name, owner: &Name) -> bool {
     match kind {
         Kind::KeyExpired { key: of, owner: Some(ended) } => of == key && ended == owner,
@@ -280,7 +279,7 @@ fn is_renewal(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
     about.contains(&verdict.kind) && *key == verdict.key && by == owner
 }
 
-/// Whether `owner` wrote or read what the lock guards, if the verdict is about that.
+/// Returns true if `owner` wrote or read the resource and the verdict is about writes.
 fn is_use(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
     use VerdictKind::{LateWrite, LostUpdate, StaleWrite};
     let (Kind::WriteAccepted { key, owner: Some(by), .. }

@@ -16,7 +16,7 @@ const STABLE: u64 = 10;
 pub struct Tally {
     /// Number of schedules, each run in every arm.
     pub schedules: u64,
-    /// Number of runs in all arms, with those that were repeated to compare them.
+    /// Number of runs in all arms, including those that were repeated for comparison.
     pub runs: u64,
     /// Number of further runs: those without new faults by which some strategies learn the points of a
     /// schedule.
@@ -29,7 +29,7 @@ pub struct Tally {
     pub verdicts: BTreeMap<(&'static str, VerdictKind), u64>,
     /// The seed of the first schedule whose run of the arm has the verdict, explained or not.
     pub seen_first: BTreeMap<(&'static str, VerdictKind), u64>,
-    /// Number of runs of the arm with the verdict, which nothing in their schedule explains.
+    /// Number of runs of the arm with the verdict, where nothing in their schedule explains it.
     pub broken: BTreeMap<(&'static str, VerdictKind), u64>,
     /// Number of writes that the resource refused, in the last arm.
     pub refused: u64,
@@ -79,7 +79,7 @@ impl Tally {
         }
     }
 
-    /// Notes the end of a batch, after which there are that many states.
+    /// Ends a batch, after which there are this many states.
     pub(super) fn end_batch(&mut self, states: u64) {
         self.states = states;
         self.quiet_batches = if self.has_news { 0 } else { self.quiet_batches + 1 };
@@ -94,8 +94,8 @@ impl Tally {
         self.quiet_batches >= STABLE
     }
 
-    /// Returns the number of runs of the arm with the verdict, each explained by its own schedule: by its
-    /// faults, or by a resource that checks no tokens.
+    /// Returns the number of runs of the arm with the verdict whose own schedules explain it: by faults, or
+    /// by a resource that checks no tokens.
     pub fn explained(&self, arm: &'static str, kind: VerdictKind) -> u64 {
         self.of(arm, kind) - self.broken.get(&(arm, kind)).copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Trials: runs of variants of one schedule, each with the answer whether the same cause comes about.
+//! Trials: runs of variants of one schedule, which show if the same cause comes about.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use resource::audit::Verdict;
 use super::cause::{Cause, Causes, verdict_with};
 use crate::sim::{self, Report, RunError, Schedule, Subject};
 
-/// Runs variants of a schedule in search of one cause. A variant in which more faults stay idle than in the
-/// last schedule that was taken does not count.
+/// The runs of variants of a schedule, in search of one cause. A variant in which more faults stay idle than
+/// in the last schedule that was taken does not count.
 pub(super) struct Trials<'a, S: Subject> {
     pub(super) subject: &'a S,
     pub(super) cause: &'a Cause,
-    /// How many runs were made.
+    /// The number of runs so far.
     pub(super) runs: u32,
-    /// How many runs may be made.
+    /// The largest number of runs.
     budget: u32,
-    /// Whether the cause counts although the schedule excuses it: the first schedule excuses it, too.
+    /// True if the cause counts although the schedule excuses it, since the first schedule excuses it, too.
     counts_excused: bool,
-    /// How many faults may stay idle.
+    /// The largest number of faults that may stay idle.
     idle_max: usize,
-    /// The schedules that were tried, as text, with the answer.
+    /// The schedules that were tried, as text; true for those that show the cause.
     known: BTreeMap<String, bool>,
 }
 
@@ -44,7 +44,7 @@ impl<'a, S: Subject> Trials<'a, S> {
         Some((Self { subject, cause, runs: 1, budget, counts_excused, idle_max, known }, run))
     }
 
-    /// Whether no run is left.
+    /// Returns true if no run is left.
     pub(super) fn is_over(&self) -> bool {
         self.runs >= self.budget
     }
@@ -62,7 +62,7 @@ impl<'a, S: Subject> Trials<'a, S> {
         run
     }
 
-    /// Whether a run of the schedule shows the cause.
+    /// Returns true if a run of the schedule shows the cause.
     pub(super) fn shows(&mut self, schedule: &Schedule<S::Options>) -> bool {
         let text = schedule.to_toml();
         if let Some(known) = self.known.get(&text) {
@@ -95,7 +95,7 @@ impl<'a, S: Subject> Trials<'a, S> {
     }
 }
 
-/// Returns how many faults never struck. A run that ended in a panic does not tell.
+/// Returns the number of faults that never struck; 0 for a run that ended in a panic.
 fn idle(run: &Result<Report, RunError>) -> usize {
     let struck = run.iter().flat_map(|report| &report.struck);
     struck.filter(|has_struck| !**has_struck).count()

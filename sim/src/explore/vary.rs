@@ -1,4 +1,4 @@
-//! The lengths of time of a fault that a search varies: those of its action, and that of its trigger.
+//! The lengths of time that a search varies in a fault: those of its action, and that of its trigger.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use crate::span::Span;
 /// Lengths are varied in steps of a millisecond.
 pub(super) const STEP: u64 = 1_000_000;
 
-/// Which length of a fault is meant.
+/// A length of a fault, by its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// That in this field of its action.
+    /// The length in this field of its action.
     Field(String),
-    /// When it strikes: the time since the start of the run, or since its point.
+    /// The length in its trigger: the time since the start of the run, or since its point.
     When,
 }
 
-/// A length of a fault, and what it is at present.
+/// A length of a fault, with its present value.
 #[derive(Clone, Debug)]
 pub(super) struct Dial {
     pub(super) part: Part,
@@ -25,7 +25,7 @@ pub(super) struct Dial {
 }
 
 impl Dial {
-    /// Returns the least length that makes sense: an action that lasts no time is no action.
+    /// Returns the least length that makes sense: an action must last some time.
     pub(super) fn least(&self) -> u64 {
         match self.part {
             Part::Field(_) => STEP,
@@ -73,7 +73,7 @@ pub(super) fn turned(known: &Faults, fault: &Fault, dial: &Dial, nanos: u64) -> 
     }
 }
 
-/// Returns the length next to `fails` that works, in whole steps: `works` does, and `fails` does not.
+/// Returns the length closest to `fails` that works, in whole steps. `works` works, and `fails` does not.
 pub(super) fn bisect(mut fails: u64, mut works: u64, mut does_work: impl FnMut(u64) -> bool) -> u64 {
     loop {
         let (low, high) = (fails.min(works), fails.max(works));

@@ -21,13 +21,13 @@ pub struct Violation<O> {
     /// The seed from which the search drew the schedule. The schedule's own seed is another one if it
     /// continues an earlier schedule.
     pub drawn_from: u64,
-    /// The schedule. It expects the outcome of the run, so that a replay shows the violation again; a run
-    /// that panicked has no outcome.
+    /// The schedule. It expects the outcome of the run, so that a replay shows the violation again. The
+    /// schedule of a run that panicked expects none.
     pub schedule: Schedule<O>,
 }
 
 impl<O> Violation<O> {
-    /// Returns whether the run breaks this promise, be it the first that it breaks or a later one.
+    /// Returns true if the run breaks this promise, first or later.
     pub fn shows(&self, broken: &Broken) -> bool {
         match broken {
             Broken::Verdict(kind) => self.broken.contains(kind),
@@ -94,8 +94,8 @@ pub fn violation<S: Subject>(
     Some(Violation { arm: subject.arm(), broken, findings, cause, drawn_from, schedule })
 }
 
-/// Removes the faults that never struck, if a run without them gives the same verdicts: a replay expects that
-/// every fault strikes.
+/// Removes the faults that never struck, if a run without them has the same verdicts: a replay expects every
+/// fault to strike.
 fn without_idle_faults<S: Subject>(
     subject: &S,
     violation: Violation<S::Options>,
@@ -117,7 +117,7 @@ fn without_idle_faults<S: Subject>(
     }
 }
 
-/// Returns the violation that a panic is.
+/// Returns the violation that a panic shows.
 pub(super) fn panicked<S: Subject>(
     subject: &S,
     schedule: &Schedule<S::Options>,

@@ -25,7 +25,7 @@ pub struct Fault {
     pub what: Arc<dyn Action>,
 }
 
-/// The action of a fault: its form in schedule files, its validation, and its effect with the undoing.
+/// The action of a fault: its form in schedule files, its validation, its effect and the end of the effect.
 ///
 /// To add one, implement this trait. For schedule files, add a [`FaultKind`](super::FaultKind) to a table of
 /// [`Faults`](super::Faults).
@@ -67,8 +67,8 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Returns actions with less of an effect, for shrinking: without an option, on fewer processes. Lengths
-    /// of time are shortened without it. Default: none.
+    /// Returns smaller actions, for shrinking: without an option, or on fewer processes. Shrinking shortens
+    /// lengths of time by itself. Default: none.
     fn smaller(&self) -> Vec<Arc<dyn Action>> {
         Vec::new()
     }

@@ -9,9 +9,9 @@ names! {
         /// The acquire.
         #[default]
         Acquire = "acquire",
-        /// The work under a lease that is renewed beside it. A renewal that is in progress is dropped, too.
+        /// The work under a lease that is renewed beside it. A renewal in progress is dropped, too.
         Renew = "renew",
-        /// The release, which the library then goes on with in the background.
+        /// The release, which the library then continues in the background.
         Release = "release",
     }
 }

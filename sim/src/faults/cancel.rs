@@ -50,7 +50,8 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     Some(Fault::new(draw.nth_round(when), Cancel { worker, call: Call::Acquire }))
 }
 
-/// The first renewal comes a third of the lease after the grant.
+/// Draws a fault under a lease. A renewal is dropped a third of the lease after the grant: the first is then
+/// in progress.
 fn draw_holding(draw: &mut Draw<'_>) -> Option<Fault> {
     let makes = |call: Call| {
         let mut clients = draw.scene.with_role(Role::Client);

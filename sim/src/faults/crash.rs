@@ -27,7 +27,7 @@ pub struct Crash {
     pub restart_after: Option<Span>,
 }
 
-/// The largest number of a reply after which a drawn crash comes.
+/// The largest number of the reply after which a drawn crash strikes.
 const REPLIES_MAX: u64 = 12;
 
 impl Crash {
@@ -54,7 +54,7 @@ pub static OF_RESOURCE: Variant = Variant { place: 60, weight: |_| 2, draw: draw
 /// Crashes a client.
 pub static OF_CLIENT: Variant = Variant { place: 70, weight: |_| 2, draw: draw_of_client };
 
-/// Crashes a server when a client has its reply, such as a vote, and restarts it before the next request.
+/// Crashes a server once a client has its reply, such as a vote, and restarts it before the next request.
 pub static AFTER_REPLY: Variant = Variant { place: 235, weight: |_| 2, draw: draw_after_reply };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
@@ -126,13 +126,13 @@ impl Action for Crash {
         strike.kill(&self.process, self.power_loss, self.restart_after);
     }
 
-    /// The death of a client counts as healed at once: the others must go on without it.
+    /// Returns zero for a client that stays dead: the others must go on without it.
     fn heals_after(&self, scene: &dyn Scene) -> Option<Span> {
         let is_client = scene.role(&self.process) == Some(Role::Client);
         self.restart_after.or(is_client.then_some(Span::ZERO))
     }
 
-    /// A server that forgets its data counts its tokens from 1 again, and grants locks that are held.
+    /// Excuses a server that forgets its data: its tokens start at 1 again, and it grants held locks again.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         if scene.forgets(&self.process, self.power_loss) {
             vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld]

@@ -104,7 +104,7 @@ impl Action for Delay {
         self.by
     }
 
-    /// The last delayed segment arrives `by` later.
+    /// Returns the time until the last delayed segment has arrived: `by` after the delay ends.
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
         self.lasts.map(|lasts| lasts.plus(self.by))
     }

@@ -21,7 +21,7 @@ pub struct Variant {
     pub draw: fn(&mut Draw<'_>) -> Option<Fault>,
 }
 
-/// Draws faults for a scene, from one site of randomness only.
+/// A source of random faults for a scene, from one site of randomness only.
 pub struct Draw<'a> {
     /// The scene.
     pub scene: &'a dyn Scene,

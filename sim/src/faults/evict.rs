@@ -116,7 +116,8 @@ impl Action for Evict {
         Some(Span::ZERO)
     }
 
-    /// Without its counter, a lock's tokens start at 1 again. Without its owner, it is granted to another.
+    /// Excuses a lost counter, whose tokens start at 1 again, and a lost owner, whose lock is granted to
+    /// another.
     fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
         let mut excuses = Vec::new();
         if self.part != Some(Part::Owner) {

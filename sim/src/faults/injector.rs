@@ -1,7 +1,7 @@
 //! Strikes the faults of a run at their triggers.
 //!
 //! A fault with a point strikes inside the event of that point, before any other code of the process runs. It
-//! takes hold at the process's next await. A task of the harness undoes it later.
+//! takes effect at the process's next await. A task of the harness undoes it later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -16,7 +16,7 @@ pub struct Injector {
     faults: Vec<Armed>,
     /// The number of faults outside the schedule that have struck ([`Injector::strike_now`]).
     extra: AtomicU32,
-    /// True once the last faults have struck: those of the schedule do no more.
+    /// True once the last faults have struck; from then on no fault of the schedule strikes.
     is_over: AtomicBool,
 }
 
@@ -71,8 +71,8 @@ impl Injector {
         number as u64
     }
 
-    /// Lets no fault of the schedule strike any more. Returns the means to break some processes for good and
-    /// to end all other faults.
+    /// Prevents further strikes of the schedule's faults. Returns a handle that breaks some processes for
+    /// good and ends all other faults.
     pub fn last_breaks(&self) -> LastBreaks<'_> {
         self.is_over.store(true, Ordering::Relaxed);
         let first = self.faults.len() + self.extra.load(Ordering::Relaxed) as usize;
@@ -143,7 +143,7 @@ impl LastBreaks<'_> {
         self.injector.strike_now(what);
     }
 
-    /// Ends all faults that are in force but these. From now on the run counts as healed.
+    /// Ends all other faults in force. From now on the run counts as healed.
     pub fn heal_all_else(self) {
         self.injector.ledger.settle(self.first);
     }

@@ -1,5 +1,5 @@
 //! Makes a member of etcd or ZooKeeper the leader, as `etcdctl move-leader` does, which restarts every lease.
-//! Without a majority it only writes a note into the trace.
+//! Without a majority it only leaves a note in the trace.
 
 use std::sync::Arc;
 

@@ -57,7 +57,7 @@ impl fmt::Display for Length {
 
 impl dyn Action {
     /// Returns the lengths of time in its table, each with the name of its field. The field that the verb
-    /// names is the target, whatever the target is called.
+    /// names is the target, even if it looks like a length.
     pub fn lengths(&self) -> Vec<(String, Length)> {
         let fields = self.fields();
         let length = |(field, value): (&str, &Value)| {
@@ -84,7 +84,7 @@ impl Faults {
     }
 }
 
-/// A target in words: lists of lists are the groups of a partition.
+/// Formats a target. A list of lists is the groups of a partition.
 fn in_words(value: &Value, between: &str) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -82,7 +82,7 @@ impl Action for Promote {
         Some(Span::ZERO)
     }
 
-    /// A replica that lags lacks the last grants, tokens and releases.
+    /// Excuses a replica that lags: it lacks the last grants, tokens and releases.
     fn excuses(&self, _: &dyn Scene) -> Vec<VerdictKind> {
         vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld, VerdictKind::Leaked]
     }

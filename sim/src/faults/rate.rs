@@ -63,7 +63,7 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     })
 }
 
-/// Draws a factor, as of a bad oscillator or of a broken one.
+/// Draws the factor of a bad oscillator, or of a broken one.
 pub fn draw_factor(draw: &mut Draw<'_>) -> f64 {
     f64::from(draw.one_of(&[50, 90, 99, 101, 110, 200])) / 100.0
 }
@@ -108,7 +108,7 @@ impl Action for Rate {
         self.lasts
     }
 
-    /// A key without a release expires late by a slow clock of its server.
+    /// Excuses a slow server: a key without a release expires late.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_slow = self.factor < 1.0 && scene.expires_keys(&self.process);
         let mut excuses = if is_slow { vec![VerdictKind::Stuck] } else { Vec::new() };

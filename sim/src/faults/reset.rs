@@ -1,5 +1,5 @@
-//! Breaks the connections between two processes: segments in flight are lost, and both ends see a reset. With
-//! a server's point as trigger it strikes after the command ran and before its reply left.
+//! Breaks the connections between two processes: segments in flight are lost, and both ends see a reset. At a
+//! server's point it strikes after the command has run and before the reply leaves.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, varia
 /// Breaks a connection just before a reply leaves a server or the resource.
 pub static LOST_REPLY: Variant = Variant { place: 30, weight: |_| 4, draw };
 
-/// Loses a reply of a server or of the resource to any request, whatever effect that had.
+/// Loses a reply of a server or of the resource to any request, even to one without an effect.
 pub static ANY_REPLY: Variant = Variant {
     place: 232,
     weight: |_| 3,

@@ -75,7 +75,7 @@ impl Action for Slew {
         Some(self.over)
     }
 
-    /// A key without a release expires late by a slow clock of its server.
+    /// Excuses a server that is slewed back: a key without a release expires late.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let is_set_back = self.by.as_nanos() < 0 && scene.expires_keys(&self.process);
         let mut excuses = if is_set_back { vec![VerdictKind::Stuck] } else { Vec::new() };

@@ -36,7 +36,7 @@ pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, va
 /// Draws a step if steps are the only faults of clocks; otherwise [`rate`](super::rate) draws it.
 static ALONE: Variant = Variant { place: 112, weight: |_| 0, draw };
 
-/// Steps a clock while a request is in flight: that of its sender or of its receiver.
+/// Steps the clock of the sender or of the receiver while a request is in flight.
 pub static IN_FLIGHT: Variant = Variant { place: 210, weight: |_| 2, draw: draw_in_flight };
 
 fn draw_in_flight(draw: &mut Draw<'_>) -> Option<Fault> {
@@ -85,12 +85,10 @@ impl Action for Step {
         Some(Span::ZERO)
     }
 
-    /// A key without a release expires by its server's clock: late after a step back, early after a step
-    /// forward.
+    /// Excuses the server's expiry of keys: late after a step back, early after a step forward.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         match scene.expires_keys(&self.process) {
             true if self.by.as_nanos() < 0 => vec![VerdictKind::Stuck],
-            // A step forward ends leases early.
             true => vec![VerdictKind::TwoValid, VerdictKind::Unheld],
             false => Vec::new(),
         }

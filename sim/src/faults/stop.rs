@@ -78,7 +78,7 @@ impl Action for Stop {
         self.restart_after
     }
 
-    /// Without a disk, a server's tokens start at 1 again.
+    /// Excuses a server without a disk: its tokens start at 1 again, and it grants held locks again.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         if scene.forgets(&self.process, false) {
             vec![VerdictKind::TokenRegressed, VerdictKind::TwoValid, VerdictKind::Unheld]

@@ -65,10 +65,10 @@ struct State {
     opened: u64,
     /// The true time of the last end of a fault.
     healed_at: u64,
-    /// True once all faults have ended but those that stay for good.
+    /// True once all faults have ended except those that stay for good.
     is_settled: bool,
     /// The clocks that run fast or slow: for each process, the number and the rate of each fault in force, in
-    /// the order in which they began.
+    /// the order in which the faults began.
     rates: BTreeMap<ProcessId, Vec<(u64, u64)>>,
 }
 
@@ -100,7 +100,7 @@ enum Scope {
     Run,
     /// The death of its process.
     Life,
-    /// Another kill of its process, which is dead.
+    /// Another kill of its process, which is dead already.
     Death,
 }
 
@@ -144,8 +144,8 @@ impl Ledger {
         has_healed
     }
 
-    /// Undoes all faults that are in force, those that began first before the others, but not the ones with
-    /// the number `first` and above, which stay for good.
+    /// Undoes all faults in force, in the order in which they began, except those that stay for good: number
+    /// `first` and above.
     pub(super) fn settle(self: &Arc<Self>, first: u64) {
         while self.end(|open| (open.number < first).then_some(open.place)) {}
         let mut state = lock(&self.state);
@@ -198,7 +198,7 @@ impl Strike {
         if both { vec![(from, to), (to, from)] } else { vec![(from, to)] }
     }
 
-    /// Records that the fault has begun in `process`, which may be [`NETWORK`]. `detail` is the text for
+    /// Records that the fault has begun in `process`, which may be [`NETWORK`]. `detail` describes it for
     /// people.
     pub fn begins(&self, process: &str, detail: &str) {
         let (fault, verb) = (self.number, Name::from(self.verb));
@@ -224,7 +224,7 @@ impl Strike {
     }
 
     /// Calls `undo` after the time `lasts`, and records that the fault in `process`, or in the [`NETWORK`],
-    /// has ended; `detail` is the text for people. Without `lasts` the fault stays in force until
+    /// has ended; `detail` describes the end for people. Without `lasts` the fault stays in force until
     /// [`Strike::end`], or for the rest of the run.
     pub fn until(
         &self,
@@ -236,7 +236,7 @@ impl Strike {
         self.open(process, Scope::Run, lasts, detail, undoing(undo));
     }
 
-    /// As [`Strike::until`]. The death of the process ends the fault without a call of `undo`.
+    /// Does as [`Strike::until`], but the death of the process ends the fault without a call of `undo`.
     pub fn while_alive(
         &self,
         process: &str,
@@ -247,7 +247,7 @@ impl Strike {
         self.open(process, Scope::Life, lasts, detail, undoing(undo));
     }
 
-    /// Undoes the last fault with this verb on the process; one that does not end by itself is preferred.
+    /// Undoes the last fault with this verb on the process, preferably one that does not end by itself.
     /// Returns false if there is none.
     pub fn end(&self, verb: &str, process: &str) -> bool {
         self.ledger.end(|open| {

@@ -38,8 +38,8 @@ impl Faults {
         self
     }
 
-    /// Draws the simulator's kinds in further variants, each aimed at a moment at which a lock is most likely
-    /// to break: a reply lost after any request, a clock stepped between a request and its answer, a server
+    /// Draws the simulator's kinds in further variants, each aimed at a moment at which a lock is likely to
+    /// break: a reply lost after any request, a clock stepped between a request and its answer, a server
     /// that restarts right after its vote, a lease evicted while it is held.
     #[must_use]
     pub fn widely(self) -> Self {
@@ -100,7 +100,7 @@ impl Faults {
         if weighed.iter().any(|variant| weigh(variant) > 0) {
             weighed.retain(|variant| weigh(variant) > 0);
         }
-        // Variants with weight 0 are elsewhere drawn by other variants. Without others, each may come.
+        // If all weights are 0, the table lacks the variant that otherwise draws these faults: each may come.
         let weighed: Vec<_> = weighed.iter().map(|variant| (variant.1, weigh(variant).max(1))).collect();
         let mut draw = Draw { scene, site };
         let drawn = draw.variant(&weighed).and_then(|variant| (variant.draw)(&mut draw));

@@ -27,7 +27,7 @@ impl From<Fencing> for Arm {
 }
 
 impl Arm {
-    /// Returns whether the resource checks tokens.
+    /// Returns the resource's check of tokens in this arm.
     pub fn fencing(self) -> Fencing {
         match self {
             Self::Unfenced => Fencing::Off,
@@ -35,7 +35,7 @@ impl Arm {
         }
     }
 
-    /// Returns the arms that the schedule has expectations of, the unfenced one first; both if it has none.
+    /// Returns the arms for which the schedule has expectations, the unfenced one first; both if it has none.
     pub fn of(expect: &crate::sim::Expect) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|arm| expect.runs(arm.name()))
     }

@@ -13,7 +13,7 @@ use crate::sim::Schedule;
 use crate::span::Span;
 
 impl FaultClass {
-    /// Returns whether the system can have such a fault.
+    /// Returns true if the system can have such a fault.
     pub fn applies_to(self, system: System) -> bool {
         system.get().has_class(self)
     }
@@ -77,7 +77,7 @@ fn rate(draw: &mut Draw<'_>) -> Vec<Fault> {
     vec![Fault::new(when, Rate { process, factor: rate::draw_factor(draw), lasts })]
 }
 
-/// Draws a lost reply: when a server has carried out a request and not yet answered, the connections of one
+/// Draws a lost reply: once a server has carried out a request and before it answers, the connections of one
 /// worker break, to each server that may have got the request.
 fn every_reply(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     let (worker, nth) = (draw.client(), 1 + draw.site.below(3) as u32);

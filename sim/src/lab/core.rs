@@ -1,17 +1,16 @@
-//! The core phase of a search's random schedules, and what its workers need in order to show that they are
-//! served.
+//! The core phase of random schedules, and the options with which its workers can show that they are served.
 
 use super::options::Options;
 use crate::faults::Scene;
 use crate::sim::{Core, Draw, Schedule, draw_core};
 use crate::span::Span;
 
-/// How long a worker of the core waits beyond the limit of the verdict `stuck`, so that it is judged before
-/// it gives up.
+/// The time for which a worker of the core waits beyond the limit of the verdict `stuck`: the verdict comes
+/// before it gives up.
 const BEYOND: Span = Span::from_secs(5);
 
-/// Draws a core phase for one schedule in four. It begins while the workers work, or one of them starts in
-/// it.
+/// Draws a core phase for one schedule in four. It begins while the workers work, or one of them starts
+/// during it.
 pub(super) fn choose(schedule: &mut Schedule<Options>, from: &Draw) {
     let mut site = from.site("core");
     let (quorum, latest) =

@@ -1,8 +1,8 @@
 //! Draws random schedules: first all options, then the faults, each from a site of its own.
 //!
-//! Drawn schedules search for mistakes of the library and of the resource, so workers make none of their own:
-//! none releases by GET and DEL. The steps that a worker may leave out (the check, the fenced read, the
-//! renewal) are drawn.
+//! Drawn schedules search for mistakes of the library and of the resource, so their workers make none: none
+//! releases by GET and DEL. The steps that a worker may leave out (the check, the fenced read, the renewal)
+//! are drawn.
 
 use crate::entropy::{Entropy, Site};
 use crate::faults::Faults;
@@ -20,14 +20,13 @@ use crate::span::Span;
 /// Longest time of a handover: the longest backoff of the library (2 s), and the requests.
 const HANDOVER: Span = Span::from_secs(3);
 
-/// Longest wait of a waiter once no lease and no fault blocks it: a request without an answer, then a
-/// handover.
+/// Longest wait of a waiter that no lease and no fault blocks: a request without an answer, then a handover.
 const SERVED: Span = Span::from_secs(5);
 
 /// Longest time of a write and its retries.
 const WRITES: Span = Span::from_secs(10);
 
-/// Draws the schedule of `seed`, of a system that is drawn, too: see [`draw_for`].
+/// Draws the schedule of `seed`, for a system that is drawn, too: see [`draw_for`].
 pub fn draw(seed: u64) -> Schedule<Options> {
     draw_for(system(seed), seed)
 }
@@ -39,8 +38,8 @@ pub(super) fn system(seed: u64) -> System {
     Entropy::new(seed).site("draw: system").one_of(&weighed)
 }
 
-/// Draws the schedule of `seed` for `system` by the uniform strategy: 2 to 4 workers and up to 4 faults.
-/// [`Schedule::validate`] accepts it. Its runs have the same seed. It expects nothing, so both arms are run.
+/// Draws the schedule of `seed` for `system` by the uniform strategy: 2 to 4 workers and up to 4 faults. All
+/// its runs have the same seed. It expects nothing, so both arms are run. [`Schedule::validate`] accepts it.
 ///
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
 pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
@@ -66,9 +65,9 @@ fn wide(system: System, from: &Draw) -> Schedule<Options> {
     schedule
 }
 
-/// Draws a schedule of a search: with the rarer options and faults, too ([`widen`], [`Faults::widely`]), with
-/// a core phase or without ([`core::choose`]), and by the strategy of `from`.
-/// `steps` runs a schedule without faults.
+/// Draws a schedule of a search by the strategy of `from`: with the rarer options and faults ([`widen`],
+/// [`Faults::widely`]), and in some cases with a core phase ([`core::choose`]). `steps` runs a schedule
+/// without faults.
 pub(super) fn draw_from(
     system: System,
     from: &Draw,
@@ -101,8 +100,8 @@ fn with_faults(
     schedule
 }
 
-/// Draws the schedule of `seed` for `system` with one fault of `class` and no other, else as [`draw_for`].
-/// Returns `None` if the system can't have such a fault.
+/// Draws the schedule of `seed` for `system` as [`draw_for`] does, but with one fault of `class` and no
+/// other. Returns `None` if the system can't have such a fault.
 pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedule<Options>> {
     let entropy = Entropy::new(seed);
     let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
@@ -186,7 +185,7 @@ fn draw_cancels(site: &mut Site) -> Vec<u32> {
     if cancels { vec![pending] } else { Vec::new() }
 }
 
-/// Returns the longest wait of a waiter: a lock that is not fair may serve all rounds of all others first.
+/// Returns the longest wait of a waiter: an unfair lock may serve all rounds of all others first.
 fn long_service(schedule: &Schedule<Options>) -> Span {
     schedule.options.workers.iter().fold(HANDOVER, |sum, worker| {
         let held = schedule.options.ttl.plus(worker.work).plus(HANDOVER);
@@ -195,7 +194,7 @@ fn long_service(schedule: &Schedule<Options>) -> Span {
 }
 
 /// Returns a time at which the slowest worker is done, even if every fault has delayed it, and the last lease
-/// is over.
+/// has ended.
 pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     let busy = schedule.options.workers.iter().map(|worker| {
         let round = worker.deadline.plus(worker.work).plus(worker.think).plus(WRITES);
@@ -220,7 +219,7 @@ mod tests {
         for seed in 0..200 {
             let (from, schedule) = (Draw::new(seed), draw_for(System::Redis, seed));
             let options = Schedule { faults: Vec::new(), ..schedule.clone() };
-            // All faults that can be drawn, the last first. Those of the schedule are among them, in order.
+            // All faults that can be drawn. Those of the schedule are among them, in order.
             let draw = |number| Faults::default().draw(&options, &mut from.site(&format!("fault {number}")));
             let faults: Vec<_> = (1..=4).filter_map(draw).collect();
             several += usize::from(schedule.faults.len() > 1);

@@ -17,22 +17,22 @@ use crate::span::Span;
 /// Returns the verdicts that are no violation in a run of the schedule.
 ///
 /// - `overlap`: always. Every lock whose leases expire allows it under a pause, and fencing can't prevent it.
-///   Nothing excuses `after_release`: what a client does after its own release is its own mistake.
-/// - Without fencing, `stale_write`, `late_write` and `lost_update`: fencing exists to prevent them.
-/// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: write-only fencing
-///   has that hole.
+///   Nothing excuses `after_release`: it is the client's own mistake.
+/// - `stale_write`, `late_write` and `lost_update` without fencing, which exists to prevent them.
+/// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: fencing of writes alone
+///   does not prevent them.
 /// - `stale_write`, `late_write` and `lost_update`, if a resource that keeps its tokens in memory is
 ///   restarted. A search draws no such fault, but shrinking could come to one.
 /// - The verdicts that its faults explain, and the crashes of servers outside its core:
 ///   [`Action::excuses`](crate::faults::Action::excuses).
 ///   `token_regressed` if the counter may be lost (the writes of the regressed grants are then refused;
 ///   accepted writes stay safe). `stuck` if the clock of a Redis server is set back or slowed. `two_valid`
-///   and `unheld` if a server may lose the lock that it had granted, or may end it early after its clock is
-///   set forward. `leaked` if a replica that takes over may not have received the release. No pause and no
-///   fault of the network excuses these.
-/// - `stuck` and `idle`, if a lock server may fall back to a state from before a release, and keeps the key
+///   and `unheld` if a server may lose a lock that it has granted, or end it early after its clock is set
+///   forward. `leaked` if a promoted replica may not have received the release. No pause and no fault of the
+///   network excuses these.
+/// - `stuck` and `idle`, if a lock server may return to a state from before a release, and so keeps the key
 ///   for a TTL that is longer than a waiter may wait.
-/// - `two_valid` and `unheld` where clocks run apart by more than the drift margin.
+/// - `two_valid` and `unheld`, if clocks run apart by more than the drift margin.
 /// - `foreign_release`, if a worker releases by GET and DEL.
 pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     let mut excused = BTreeSet::from([Verdict::Overlap]);
@@ -61,11 +61,11 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     excused
 }
 
-/// The longest TTL that is over before a waiter counts as stuck, or a lock as idle.
+/// The longest TTL that ends before a waiter counts as stuck, or a lock as idle.
 const SHORT: Duration = Duration::from_secs(4);
 
-/// Returns whether a release that a lock server has carried out may be undone: the server is killed before it
-/// has stored the release, or its replica takes over.
+/// Returns true if a release that a lock server has carried out may be undone: the server is killed before it
+/// has stored the release, or its replica is promoted.
 fn falls_back(schedule: &Schedule<Options>) -> bool {
     let ends_server = |what: &dyn Action| what.ends().is_some_and(|(name, _)| schedule.expires_keys(name));
     let is_meant = |what: &dyn Action| what.downcast_ref::<Promote>().is_some() || ends_server(what);
@@ -77,7 +77,7 @@ fn longest_ttl(schedule: &Schedule<Options>) -> Duration {
     options.workers.iter().map(|worker| options.ttl_of(worker).duration()).max().unwrap_or_default()
 }
 
-/// Returns whether a holder's clock may lag behind a server's by more than a lease's drift margin covers.
+/// Returns true if a holder's clock may lag behind a server's by more than a lease's drift margin covers.
 fn clocks_run_apart(schedule: &Schedule<Options>) -> bool {
     let options = &schedule.options;
     let (mut slowest, mut fastest) = (1.0_f64, 1.0_f64);
@@ -104,7 +104,6 @@ fn rate_of(what: &dyn Action) -> Option<(&str, f64)> {
     }
     let Slew { process, by, over } = what.downcast_ref()?;
     let rate = 1.0 + by.as_nanos() as f64 / over.as_nanos().max(1) as f64;
-    // A clock never runs backwards: one that is slewed back by more than the duration of the slew nearly
-    // stops.
+    // A clock never runs backwards: it nearly stops if it is slewed back by more than the slew's duration.
     Some((process, rate.max(1e-9)))
 }

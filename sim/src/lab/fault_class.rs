@@ -9,7 +9,8 @@ names! {
         Pause = "pause",
         /// A worker or a server is killed, and starts again; the persistence of servers is drawn, too.
         Crash = "crash",
-        /// Messages from a worker don't reach some of the lock servers, or theirs don't reach the worker.
+        /// Messages from a worker don't reach some of the lock servers, or those of the servers don't reach
+        /// it.
         OneWay = "one-way partition",
         /// A worker is cut off from some of the lock servers, or one member of a cluster from the others.
         Partition = "partition",
@@ -19,7 +20,7 @@ names! {
         ClockRate = "clock rate",
         /// A request is carried out, and its reply is lost.
         LostReply = "lost reply",
-        /// An asynchronous replica takes over.
+        /// An asynchronous replica is promoted.
         Failover = "failover",
         /// Another member becomes the leader.
         LeaderChange = "leader change",

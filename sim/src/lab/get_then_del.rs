@@ -6,7 +6,7 @@ use dlock::{Acquisition, Answer, Backend, BackendError, Claim, Instant, Released
 
 use super::wire::{Wire, ask};
 
-/// The Redis lock with this one mistake; all else is the library's own.
+/// The Redis lock with this one mistake; otherwise it is the library's own.
 pub(super) struct GetThenDel<R: Runtime> {
     correct: Redis<R>,
     wire: Wire<R>,
@@ -26,7 +26,7 @@ impl<R: Runtime> GetThenDel<R> {
         if owner.as_deref() != Some(claim.owner.as_str()) {
             return Ok(Released::NotOwner);
         }
-        // Here the lease may expire, and another may acquire.
+        // Here the lease may expire, and another client may acquire.
         let _: u64 = ask(&mut connection, redis::cmd("DEL").arg(&key)).await?;
         Ok(Released::Done)
     }
@@ -49,7 +49,7 @@ impl<R: Runtime> Backend for GetThenDel<R> {
     }
 }
 
-/// One acquisition: the correct one, but for its release.
+/// One acquisition: the correct one, except for its release.
 pub(super) struct GetThenDelAcquisition<R: Runtime> {
     lock: GetThenDel<R>,
     correct: <Redis<R> as Backend>::Acquisition,

@@ -1,4 +1,4 @@
-//! What a user gives the laboratory in place of its own lock, worker or resource.
+//! The locks, workers and resources that a user gives the laboratory in place of its own.
 
 use std::sync::Arc;
 
@@ -34,10 +34,10 @@ pub struct Workplace<'a> {
 /// Makes a lock; `None` keeps the system's own.
 pub(super) type MakeLock = Arc<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
 
-/// Makes all rounds of a worker; `None` leaves the laboratory's own.
+/// Makes all rounds of a worker; `None` keeps the laboratory's own.
 pub(super) type MakeWorker = Arc<dyn Fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>> + Send + Sync>;
 
-/// What workers use in place of the laboratory's own.
+/// The lock and the workers in place of the laboratory's own.
 #[derive(Clone, Default)]
 pub(super) struct Given {
     pub(super) lock: Option<MakeLock>,

@@ -11,8 +11,8 @@ use super::servers::Store;
 use crate::servers::host::Host;
 use crate::servers::resource::ResourceHost;
 
-/// Returns the servers of `options` with the names of their processes. `given` makes the resource in place of
-/// the laboratory's own.
+/// Returns the servers of `options` with the names of their processes. `given` replaces the laboratory's
+/// resource.
 pub(super) fn hosts(
     options: &Options,
     fencing: Fencing,

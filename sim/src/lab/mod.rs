@@ -1,5 +1,5 @@
-//! The lock laboratory: workers that lock, lock servers, and the resource that they write to. One
-//! [`Subject`](crate::Subject) of many.
+//! The lock laboratory: workers that lock, lock servers, and the resource to which the workers write. It is
+//! one [`Subject`](crate::Subject) of many.
 
 mod arm;
 mod classes;

@@ -20,8 +20,8 @@ pub struct Options {
     pub system: System,
     /// The TTL of leases.
     pub ttl: Span,
-    /// The drift margin: a client takes its lease to be this much shorter than the TTL. Default: the
-    /// library's own.
+    /// The drift margin: a client trusts its lease for this much less than the TTL. Default: the library's
+    /// own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift_margin: Option<Span>,
     /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
@@ -35,9 +35,9 @@ pub struct Options {
     /// The name of the one mistake of all workers' locks, or of the resource, which the simulator must find.
     /// Default: none.
     ///
-    /// The laboratory itself knows none: whoever makes it with [`Lab::with_lock`](super::Lab::with_lock),
+    /// The laboratory itself knows no mistakes. The caller of [`Lab::with_lock`](super::Lab::with_lock),
     /// [`Lab::with_worker`](super::Lab::with_worker) or [`Lab::with_resource`](super::Lab::with_resource)
-    /// says what the name means.
+    /// defines the name.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mutant: Option<String>,
     /// The Redis servers.
@@ -101,8 +101,8 @@ impl Options {
     }
 
     /// Returns the longest time between two requests of a waiter: the library's longest backoff (2 s), its
-    /// longest wait for an answer (1 s), and the latency of the network. The connection of a session has a
-    /// backoff of its own (2 s) before.
+    /// longest wait for an answer (1 s), and the latency of the network. With sessions, the backoff of the
+    /// connection comes before (2 s).
     pub(super) fn longest_retry(&self) -> Span {
         Span::from_secs(if self.cluster().is_some() { 6 } else { 4 })
     }

@@ -13,7 +13,7 @@ names! {
         NotGranted = "not-granted",
         /// Worker: it is inside its critical section.
         Entered = "entered",
-        /// Worker: it has the answer to its read of the resource. Resource: a read was served that claims
+        /// Worker: it has the answer to its read of the resource. Resource: it served a read that claims
         /// nothing.
         Read = "read",
         /// Worker: its work is done, its writes are still to come.
@@ -112,7 +112,7 @@ impl Point {
         Self::ALL.iter().copied().filter(move |point| point.applies_to(kind))
     }
 
-    /// Returns whether a process of this kind has the point.
+    /// Returns true if a process of this kind has the point.
     pub fn applies_to(self, kind: Kind) -> bool {
         match kind {
             Kind::Worker => self <= Self::Lost,
@@ -122,12 +122,12 @@ impl Point {
         }
     }
 
-    /// Returns whether the point is the execution of a Redis command.
+    /// Returns true if the point is the execution of a Redis command.
     pub fn is_command(self) -> bool {
         self >= Self::Get
     }
 
-    /// Returns whether the point is an event of a lease on a lock server.
+    /// Returns true if the point is an event of a lease on a lock server.
     fn is_lease_event(self) -> bool {
         self == Self::Granted || (Self::Extended..=Self::Deleted).contains(&self)
     }
@@ -140,7 +140,7 @@ impl AsRef<str> for Point {
 }
 
 impl Kind {
-    /// Returns whether a process of this kind is a lock server.
+    /// Returns true if a process of this kind is a lock server.
     pub fn is_server(self) -> bool {
         !matches!(self, Self::Worker | Self::Resource)
     }

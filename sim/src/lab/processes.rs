@@ -16,7 +16,7 @@ impl Options {
         self.system.get().servers(self).into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Returns the name of the cluster in the history, if the lock servers are one. Faults are aimed at
+    /// Returns the name of the cluster in the history, if the lock servers are a cluster. Faults are aimed at
     /// points of the cluster.
     pub fn cluster(&self) -> Option<&'static str> {
         self.system.get().cluster().map(|(name, _)| name)

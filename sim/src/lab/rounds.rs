@@ -16,7 +16,7 @@ use crate::faults::Call;
 use crate::world::runtime::SimRuntime;
 
 /// Boxes `future`, so that neither the future nor the stack of its polls is part of the caller. Otherwise a
-/// run would touch as much memory as the largest of its siblings needs.
+/// run would touch as much memory as its largest sibling needs.
 #[inline(never)]
 pub(super) fn apart<'a, T>(future: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
     Box::pin(future)
@@ -94,6 +94,6 @@ async fn requests_are_sent(runtime: &SimRuntime) {
     runtime.sleep_until(runtime.now() + POLLS).await;
 }
 
-/// Time for 500 to 1000 polls of tasks, since madsim lets 50 to 100 ns pass with each; less than the network
-/// needs for a segment.
+/// Time for 500 to 1000 polls of tasks: 50 to 100 ns pass in madsim with each. Less than the network needs
+/// for a segment.
 const POLLS: Duration = Duration::from_micros(50);

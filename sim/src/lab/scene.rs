@@ -155,8 +155,8 @@ fn names(points: impl IntoIterator<Item = Point>) -> Vec<String> {
     points.into_iter().map(|point| point.name().to_owned()).collect()
 }
 
-/// Returns whether most runs pass the point. Locks work by scripts, so of the commands these are only the
-/// ones that run a script.
+/// Returns true if most runs pass the point. Locks work by scripts, so the only such commands are those that
+/// run a script.
 fn worth_aiming_at(point: &Point) -> bool {
     matches!(point, Point::Eval | Point::EvalSha)
         || !(point.is_command() || matches!(point, Point::NotGranted | Point::Lost))

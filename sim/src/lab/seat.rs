@@ -24,7 +24,7 @@ pub(super) struct Seat<'a> {
     pub(super) spec: &'a Spec,
     /// The index of the worker in the options, from 0.
     pub(super) number: usize,
-    /// What makes its lock and its rounds, if those are not the laboratory's own.
+    /// The user's lock and rounds in place of the laboratory's own, if any.
     pub(super) given: &'a Given,
 }
 
@@ -48,7 +48,7 @@ impl Seat<'_> {
         make(&self.workplace(addresses()))
     }
 
-    /// The rounds that are to be worked instead of the laboratory's own.
+    /// Returns the user's rounds in place of the laboratory's own, if any.
     pub(super) fn given_rounds(
         &self,
         addresses: impl FnOnce() -> Vec<String>,
@@ -85,7 +85,7 @@ impl Seat<'_> {
     }
 }
 
-/// Yields at each step of a worker: a fault that struck in the step's event takes hold there. Drops futures
+/// Yields at each step of a worker, where a fault that struck in the step's event takes effect. Drops futures
 /// that a fault cancels.
 #[derive(Clone)]
 pub(super) struct Yields(pub(super) Process);

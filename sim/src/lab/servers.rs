@@ -14,8 +14,8 @@ pub struct Redis {
     /// The writes that reach the disk. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub persistence: Persistence,
-    /// True if `redis-1` has an asynchronous replica, `replica-1`. One address leads the workers to the
-    /// current primary. For `redis` only. Default false.
+    /// True if `redis-1` has an asynchronous replica, `replica-1`. The workers use one address, which leads
+    /// to the current primary. For `redis` only. Default false.
     #[serde(skip_serializing_if = "is_default")]
     pub replica: bool,
     /// The value of every key's fence counter when the run starts: the first token is one above. Default 0.
@@ -36,7 +36,7 @@ names! {
         /// A counter on the server.
         #[default]
         Counter = "counter",
-        /// The counter, or the server's wall clock in microseconds if that is larger: a lost counter does no
+        /// The counter, or the server's wall clock in microseconds if that is larger. A lost counter does no
         /// harm as long as clocks don't step back by more than the time since the last grant.
         Time = "time",
     }

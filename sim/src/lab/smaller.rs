@@ -1,12 +1,11 @@
-//! Smaller options, for shrinking: fewer workers, keys and nodes, fewer rounds and writes, and defaults for
-//! the rest.
+//! Smaller options, for shrinking: fewer workers, keys, nodes, rounds and writes, and defaults for the rest.
 
 use super::options::Options;
 use super::servers::{Etcd, Redis, Resource};
 use super::worker::Worker;
 use crate::span::Span;
 
-/// Returns options that ask for less, those that leave out most first. Some are not valid.
+/// Returns smaller options, those that leave out most first. Some are not valid.
 pub(super) fn smaller(options: &Options) -> Vec<Options> {
     let mut smaller = fewer_workers(options);
     smaller.extend(fewer_keys(options));
@@ -32,7 +31,7 @@ fn fewer_workers(options: &Options) -> Vec<Options> {
     (0..options.workers.len()).rev().map(without).collect()
 }
 
-/// All workers on one key, or the keys that some worker locks.
+/// Returns options with all workers on one key, and options with only the keys that workers lock.
 fn fewer_keys(options: &Options) -> Vec<Options> {
     if options.keys.len() < 2 {
         return Vec::new();

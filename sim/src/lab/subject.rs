@@ -27,7 +27,7 @@ use crate::sim::{self, Draw, Report, RunError, Schedule, ScheduleError, Sim, Ste
 use crate::span::Span;
 use crate::world::runtime::SimRuntime;
 
-/// The real time of a run, which the commands limit themselves (`--hang`).
+/// The real time of a run: no limit here, since the commands have their own (`--hang`).
 const REAL_LIMIT: Duration = Duration::from_secs(86_400);
 
 /// The laboratory in one arm.
@@ -63,10 +63,10 @@ impl Lab {
         self
     }
 
-    /// The same with other workers: those that use the lock work the rounds that `make` makes of their
-    /// place, in every life of their process, or the laboratory's own where it makes none.
+    /// Replaces the rounds of workers that use the lock by those that `make` returns; `None` keeps the
+    /// laboratory's own. Calls `make` in every life of a worker's process.
     ///
-    /// The faults that the laboratory aims at a step of a worker strike where the rounds name it by
+    /// A fault that is aimed at a step of a worker strikes when the rounds pass the point of that name:
     /// [`Process::point`](crate::Process::point).
     #[must_use]
     pub fn with_worker<F>(mut self, make: F) -> Self
@@ -92,8 +92,8 @@ impl Lab {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
     }
 
-    /// Draws a schedule, for a subject that has the laboratory inside. `steps` returns the
-    /// [steps](sim::steps) of a schedule in that subject: strategies aim faults at them.
+    /// Draws a schedule, for a subject that contains the laboratory. `steps` returns the [steps](sim::steps)
+    /// of a schedule in that subject: strategies aim faults at them.
     pub fn schedule_with(
         &self,
         from: &Draw,
@@ -112,7 +112,7 @@ impl Lab {
         self.drawn.unwrap_or_else(|| draw::system(from.seed()))
     }
 
-    /// Returns whether a user has given it a lock, a worker or a resource.
+    /// Returns true if a user has given it a lock, a worker or a resource.
     fn has_others(&self) -> bool {
         self.given.lock.is_some() || self.given.worker.is_some() || self.resource.is_some()
     }
@@ -151,7 +151,7 @@ impl Subject for Lab {
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        // Every arm takes the same schedules.
+        // Both arms get the same schedules.
         let arm = self.clone().in_arm(Arm::Fenced);
         Ok(self.schedule_with(from, &|schedule| sim::steps(&arm, schedule)))
     }

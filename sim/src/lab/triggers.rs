@@ -107,7 +107,7 @@ impl Schedule<Options> {
             }
             Kind::Resource => self.resource_never_passes(point),
             Kind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
-            // Events of the lock belong to the cluster, whichever member carries out the request.
+            // Events of the lock belong to the cluster, regardless of which member carries out the request.
             Kind::Etcd if self.options.cluster() != Some(process) => Some("the cluster does, as `etcd`"),
             Kind::ZooKeeper if self.options.cluster() != Some(process) => {
                 Some("the ensemble does, as `zookeeper`")
@@ -146,7 +146,7 @@ impl Schedule<Options> {
     }
 }
 
-/// Returns whether a worker passes the point at most once a round.
+/// Returns true if a worker passes the point at most once a round.
 fn once_a_round(point: Point) -> bool {
     !matches!(point, Point::Checked | Point::Sent | Point::Answered | Point::Renewed)
 }

@@ -157,7 +157,7 @@ fn check_span(field: &'static str, span: Span) -> Result<(), Invalid> {
     }
 }
 
-/// Checks the limits of a TTL. `dlock` also refuses one that its drift margin uses up, and one above a year.
+/// Checks the limits of a TTL. `dlock` also refuses a TTL that its drift margin uses up, or above a year.
 fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
     if (TTL_MIN..=TTL_MAX).contains(&ttl) {
         return Ok(());
@@ -184,9 +184,9 @@ fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
     Err(place.key("name").says(problem))
 }
 
-/// Returns a noun for the owner of `name` in any schedule, if there is one. Servers are numbered (`redis-1`,
-/// `replica-1`, `etcd-1`, `zookeeper-1`); a kind without a number names a cluster, or the address of the
-/// lock. Events of links belong to `network`, and events of no process to `harness`.
+/// Returns a noun for the process that has `name` in any schedule, if there is one. Servers are numbered
+/// (`redis-1`, `replica-1`, `etcd-1`, `zookeeper-1`); a kind without a number names a cluster, or the address
+/// of the lock. Events of links belong to `network`, and events of no process to `harness`.
 fn reserved(name: &str) -> Option<&'static str> {
     let is_number = |rest: &str| {
         let number = rest.strip_prefix('-');

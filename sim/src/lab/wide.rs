@@ -1,4 +1,4 @@
-//! Options that only random schedules of a search have: workloads and modes that few schedules need, each
+//! Options that only random schedules of a search have: workloads and modes that few schedules need. Each is
 //! drawn rarely and from a site of its own.
 //!
 //! The comparison of the systems draws none of them, so that its rows differ only in the system and the class
@@ -12,7 +12,7 @@ use crate::entropy::Site;
 use crate::sim::{Draw, Schedule};
 use crate::span::Span;
 
-/// A change of the options, and the probability of it.
+/// The name, the probability and the code of a change of the options.
 type Wider = (&'static str, f64, fn(&mut Options, &mut Site));
 
 const WIDER: &[Wider] = &[
@@ -29,7 +29,7 @@ const WIDER: &[Wider] = &[
     ("first tokens", 0.1, first_tokens),
 ];
 
-/// Draws which of the changes the schedule has. One that the rules refuse is left out.
+/// Draws the changes of the schedule. Leaves out a change that the rules refuse.
 pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw) {
     for (name, probability, change) in WIDER {
         let mut site = from.site(&format!("options: {name}"));
@@ -44,7 +44,7 @@ pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw) {
     }
 }
 
-/// Adds workers that do as others do, up to eight.
+/// Adds four workers that do as others do.
 fn many_workers(options: &mut Options, site: &mut Site) {
     let drawn = options.workers.len();
     for name in ["e", "f", "g", "h"] {
@@ -59,7 +59,7 @@ fn one_worker(options: &mut Options, _: &mut Site) {
     options.workers.truncate(1);
 }
 
-/// A key for each worker but one: most do not contend.
+/// Gives the third to fifth worker a key of its own, so that these do not contend.
 fn many_keys(options: &mut Options, _: &mut Site) {
     options.keys = (42..46).map(|number| format!("orders:{number}")).collect();
     for (number, worker) in options.workers.iter_mut().enumerate().skip(2) {
@@ -67,7 +67,7 @@ fn many_keys(options: &mut Options, _: &mut Site) {
     }
 }
 
-/// Leases of many seconds: longer than the retries of clients, which hide what they did not clean up.
+/// Makes leases longer than the retries of clients, which otherwise hide a missing cleanup.
 fn long_leases(options: &mut Options, site: &mut Site) {
     options.ttl = Span::from_secs(10 + site.below(11));
     for worker in &mut options.workers {
@@ -75,7 +75,7 @@ fn long_leases(options: &mut Options, site: &mut Site) {
     }
 }
 
-/// Workers with leases of different lengths.
+/// Gives the workers leases of different lengths.
 fn times_to_live(options: &mut Options, site: &mut Site) {
     let ttls = options.system.get().ttls_millis();
     for worker in &mut options.workers {
@@ -108,21 +108,21 @@ fn lock_service(options: &mut Options, _: &mut Site) {
     }
 }
 
-/// The last tokens before a boundary at which tokens as text, in 32 bits or as floating-point numbers compare
-/// wrongly.
+/// The last tokens before a boundary at which tokens are compared wrongly as text, in 32 bits or as
+/// floating-point numbers.
 const BOUNDARIES: [u64; 4] = [9, 99, (1 << 32) - 1, 1 << 53];
 
-/// Counters that start at a boundary or up to two tokens before it.
+/// Starts the counters at a boundary, or up to two tokens before it.
 fn first_tokens(options: &mut Options, site: &mut Site) {
     if matches!(options.system, System::Redis | System::Redlock) {
-        // Redlock and tokens by time count in Lua, and end with an error at the last one.
+        // Redlock and tokens by time count in Lua, which fails at the last boundary.
         let counts_in_lua = options.system == System::Redlock || options.redis.tokens == Tokens::Time;
         let boundaries = &BOUNDARIES[..BOUNDARIES.len() - usize::from(counts_in_lua)];
         options.redis.fence_start = site.one_of(boundaries) - site.below(3);
     }
 }
 
-/// All workers do without the lock.
+/// Makes all workers do without the lock.
 fn compare_and_set(options: &mut Options, _: &mut Site) {
     for worker in &mut options.workers {
         let Worker { name, starts, rounds, key, think, deadline, work, retry_put, .. } = worker.clone();

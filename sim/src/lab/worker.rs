@@ -12,7 +12,7 @@ use crate::span::Span;
 /// `rounds` times. With `mode = "cas"` it uses no lock: it reads, works and writes on the condition that
 /// nothing has been written since, and starts again if something has.
 ///
-/// Every field but the name has a default, the one that [`Worker::new`] gives.
+/// Every field but the name has a default, which [`Worker::new`] sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Worker {
@@ -42,8 +42,7 @@ pub struct Worker {
     /// The TTL of its leases, if it differs from the schedule's.
     #[serde(skip_serializing_if = "is_default")]
     pub ttl: Option<Span>,
-    /// True if it checks its lease before it writes, and leaves the write out if the lease is over. Default
-    /// true.
+    /// True if it checks its lease before it writes, and does not write if the lease is over. Default true.
     pub check: bool,
     /// Its read of the resource before it works. Default: none.
     #[serde(skip_serializing_if = "is_default")]
@@ -61,14 +60,14 @@ pub struct Worker {
     pub writes: u32,
     /// True if it retries a write whose answer is lost. Default true.
     pub retry_put: bool,
-    /// In round i its acquire future is dropped when it has been pending for the `cancel_at[i]`-th time;
-    /// the round ends there. An acquire that is pending less often is not cancelled, and rounds beyond the
-    /// list are not either.
+    /// In round i its acquire future is dropped when it has been pending for the `cancel_at[i]`-th time; this
+    /// ends the round. An acquire that is pending less often is not cancelled, and neither are rounds beyond
+    /// the list.
     #[serde(skip_serializing_if = "is_default")]
     pub cancel_at: Vec<u32>,
 }
 
-/// The name of a worker's workload. `lock`, the default, holds the lock, and sends its fencing token with
+/// The name of a worker's workload. `lock`, the default, holds the lock and sends its fencing token with
 /// each write. `cas` is compare and set: each write names the version that was read, and the resource
 /// compares. `read` only reads the resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +113,7 @@ names! {
         /// One script compares the owner and deletes.
         #[default]
         Script = "script",
-        /// A GET, then a DEL if the owner was its own: a mistake that many libraries made.
+        /// A GET, then a DEL if the owner is its own: a mistake of many libraries.
         GetDel = "get-del",
         /// It leaves the key to its TTL.
         None = "none",

@@ -20,8 +20,7 @@ impl Mistake for BlindDel {
         Ok(Renewal::Extended { since, left: own.claim.ttl })
     }
 
-    /// Releases an acquire whose request has no answer yet by the correct script: the mistake is made only
-    /// with a known lease.
+    /// Releases an acquire with an unanswered request by the correct script: the mistake needs a known lease.
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         if own.may_be_held() {
             return own.correct.release(deadline).await;

@@ -10,7 +10,7 @@ use resource::store::Write;
 
 use super::store::{Mistake, Shelf};
 
-/// The longest time that its slow disk takes between the check and the write.
+/// The longest time of its slow disk between the check and the write.
 const DISK_MAX: Duration = Duration::from_millis(64);
 
 /// Lets time pass between the check and the write.

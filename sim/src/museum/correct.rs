@@ -1,4 +1,4 @@
-//! The correct locks, as a worker of the laboratory uses them: what the museum's mistakes are made on.
+//! The correct locks, as a worker of the laboratory uses them. The museum's mistakes are made on them.
 
 use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::Redis;
@@ -9,17 +9,17 @@ use dlock::{AnyBackend, Backend};
 use crate::lab::{System, Workplace};
 use crate::world::runtime::SimRuntime;
 
-/// No mistake: the lock, the worker or the resource of the museum as it is without one.
+/// No mistake: the correct lock, worker or resource of the museum.
 pub(super) struct Faultless;
 
 /// A correct lock of one system.
 pub(super) trait Correct: Backend<Runtime = SimRuntime> {
-    /// Makes the lock of the worker at `place`. `None` for servers that it can't use, which no valid
-    /// schedule has.
+    /// Makes the lock of the worker at `place`. Returns `None` for servers that it can't use; no valid
+    /// schedule has such servers.
     fn at(place: &Workplace<'_>) -> Option<Self>;
 }
 
-/// Makes the correct lock of the worker's system; `None` for a system that has no mistakes here.
+/// Makes the correct lock of the worker's system; `None` for a system without mistakes here.
 pub(super) fn any(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     Some(match place.options.system {
         System::Redis => AnyBackend::new(Redis::at(place)?),

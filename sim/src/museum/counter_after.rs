@@ -1,5 +1,5 @@
 //! R02: the counter is incremented after `SET NX`. A client that breaks off between the two finds its own key
-//! when it asks again, takes the counter for incremented, and has the token of the holder before it.
+//! when it retries, assumes that the counter was incremented, and has the token of the previous holder.
 //!
 //! Source: recipes that take the lock and then fetch a token by INCR.
 

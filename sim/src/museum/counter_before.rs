@@ -1,5 +1,5 @@
 //! R01: the counter is incremented before `SET NX`. A client that is slow between the two, or has to wait for
-//! the lock, wins it with a token below that of an earlier holder, and all its writes are refused.
+//! the lock, gets it with a token below that of an earlier holder, and all its writes are refused.
 //!
 //! Source: recipes that fetch a token by INCR and then take the lock.
 

@@ -1,6 +1,6 @@
 //! B22: a release deletes the counter with the lock, so that the next token is 1 again.
 //!
-//! Source: Redisson, whose `RFencedLock` keeps its counter in a key that a `delete` of the lock deletes, too.
+//! Source: Redisson, whose `RFencedLock` keeps its counter in a key that a `delete` of the lock also deletes.
 
 use dlock::{Acquisition, BackendError, Instant, Released, timeout_at};
 

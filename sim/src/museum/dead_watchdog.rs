@@ -1,4 +1,4 @@
-//! B08: the watchdog is dead after a reconnect. Leases that are acquired later are never renewed, and their
+//! B08: the watchdog is dead after a reconnect. Leases that are acquired later are never renewed, but their
 //! holders believe that they are.
 //!
 //! Source: Redisson issue 3194.

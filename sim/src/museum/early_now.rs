@@ -1,5 +1,5 @@
-//! B32: `now` is taken before a pause and used after it. The key's end is computed when the acquire begins;
-//! by the time that it is stored, a part of the lease is over, and the holder counts from the storing.
+//! B32: `now` is taken before a pause and used after it. The key's end is computed when the acquire begins.
+//! A part of the lease is over when the key is stored, but the holder counts from that time.
 //!
 //! Source: ShedLock issue 132.
 
@@ -21,7 +21,7 @@ impl Mistake for EarlyNow {
 
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
         let since = own.runtime().now();
-        // From the first request on. Redis refuses a key that is over before it is stored.
+        // The begin of the first request. Redis refuses a key whose end has passed.
         let began = *own.renewed.get_or_insert(since);
         let left = own.claim.ttl.saturating_sub(since.saturating_since(began)).max(SHORTEST);
         let mut command = redis::cmd("EVAL");

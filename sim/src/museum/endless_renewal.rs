@@ -1,7 +1,7 @@
-//! R12: the watchdog renews for as long as its process lives, though the holder is gone and has not released.
-//! No waiter is ever served.
+//! R12: the watchdog renews for as long as its process lives, although the holder is gone and has not
+//! released. No waiter is ever served.
 //!
-//! Source: Redisson's watchdog, which knows the client and not whether the thread that held the lock goes on.
+//! Source: Redisson's watchdog, which knows the client, but not if the thread that held the lock still runs.
 
 use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
 
@@ -20,7 +20,7 @@ impl Mistake for EndlessRenewal {
     }
 }
 
-/// Renews every third of the TTL, until the server says that the lease is another's.
+/// Renews every third of the TTL, until the server says that another owner has the lease.
 fn keep_renewing(own: &Attempt) {
     let (runtime, third, mut lease) = (own.runtime().clone(), own.claim.ttl / 3, own.another());
     own.runtime().spawn(async move {

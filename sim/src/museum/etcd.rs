@@ -1,4 +1,4 @@
-//! Plain requests to one member of etcd: what a lock with a mistake sends beside the library's transactions.
+//! Plain requests to one member of etcd, which a lock with a mistake sends beside the library's transactions.
 
 use dlock::{BackendError, Claim};
 use etcd_client::{
@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use crate::etcd_lock_service::channel::{channel, meaning};
 use crate::world::runtime::SimRuntime;
 
-/// The way to a member. Each request has a connection of its own.
+/// A client of one member. Each request has a connection of its own.
 #[derive(Clone)]
 pub(super) struct Plain {
     runtime: SimRuntime,
@@ -22,19 +22,19 @@ pub(super) struct Seen {
     pub(super) revision: u64,
 }
 
-/// The prefix of the keys of the lock's queue, as `dlock::etcd` and the history have it.
+/// Returns the prefix of the keys of the lock's queue, as in `dlock::etcd` and in the history.
 pub(super) fn queue(claim: &Claim) -> String {
     format!("lock/v1/{}/", claim.key.name())
 }
 
-/// The claim's own key in the queue.
+/// Returns the claim's own key in the queue.
 pub(super) fn key(claim: &Claim) -> String {
     let owner = claim.owner.as_str();
     queue(claim) + owner.rsplit(':').next().unwrap_or(owner)
 }
 
 impl Plain {
-    /// The way to the member at `address`.
+    /// Creates the client of the member at `address`.
     pub(super) fn new(runtime: SimRuntime, address: &str) -> Self {
         Self { runtime, address: address.to_owned() }
     }
@@ -77,7 +77,7 @@ impl Plain {
             |reason: String| BackendError::Unreachable { address: self.address.clone(), reason };
         let channel =
             channel(&self.runtime, &self.address).map_err(|error| unreachable(error.to_string()))?;
-        // Without a user nothing is sent: the future is ready at once.
+        // Without a user, `from_channel` sends nothing: the future is ready at once.
         let options = ConnectOptions::new().with_require_leader(true);
         let client = Client::from_channel(channel, Some(options)).now_or_never();
         client.unwrap_or(Err(Error::InvalidArgs("a login is not supported".to_owned()))).map_err(meaning)

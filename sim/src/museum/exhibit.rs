@@ -1,4 +1,4 @@
-//! What makes a mutant: a lock on one system or another, a worker, the resource, or the options of the
+//! The parts of a mutant: a lock on one or more systems, a worker, the resource, or the options of the
 //! servers.
 
 use dlock::AnyBackend;
@@ -22,14 +22,14 @@ type MakeWorker = fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>>;
 type MakeResource = fn(&Options, Config) -> ResourceHost;
 type Deploy = fn(&mut Options);
 
-/// A mistake, and beside it the same without the mistake: the twin, which every schedule must acquit that
-/// convicts the mistake. On a system without such a lock, the system's own lock is used.
+/// A mistake and its twin, which is the same without the mistake. Every schedule that convicts the mistake
+/// must acquit the twin. On a system without such a lock, the system's own lock is used.
 #[derive(Default)]
 pub(super) struct Exhibit {
     mistaken: Parts,
     twin: Parts,
     deploy: Option<Deploy>,
-    /// The systems on which a mistake that is not a lock's can be shown; all if empty.
+    /// The systems on which a mistake outside the lock can be shown; all if empty.
     only_on: Vec<System>,
     /// True if the lock counts its own grants: a schedule can't give it tokens by time.
     counts: bool,
@@ -44,55 +44,55 @@ struct Parts {
 }
 
 impl Exhibit {
-    /// A lock on one Redis.
+    /// Creates an exhibit of a lock on one Redis.
     pub(super) fn redis<M: lock::Mistake>() -> Self {
         Self::default().and(System::Redis, on::<Redis<SimRuntime>, M>, on::<Redis<SimRuntime>, Faultless>)
     }
 
-    /// The lock on one Redis without the mistake, if the library's calls are not enough for it.
+    /// Sets the twin on one Redis, for a mistake whose correct form needs more than the library's calls.
     pub(super) fn twin<M: lock::Mistake>(mut self) -> Self {
         self.twin.locks.retain(|(system, _)| *system != System::Redis);
         self.twin.locks.push((System::Redis, Box::new(on::<Redis<SimRuntime>, M>)));
         self
     }
 
-    /// With tokens that the lock counts by itself.
+    /// Marks that the lock counts its tokens itself.
     pub(super) fn counting(self) -> Self {
         Self { counts: true, ..self }
     }
 
-    /// A lock on several Redis.
+    /// Creates an exhibit of a lock on several Redis servers.
     pub(super) fn redlock(flaw: Flaw) -> Self {
         Self::default().and_redlock(flaw)
     }
 
-    /// A lock on several Redis, too.
+    /// Adds a lock on several Redis servers.
     pub(super) fn and_redlock(self, flaw: Flaw) -> Self {
         let make = |flaw: Option<Flaw>| move |place: &Workplace<'_>| on_redlock(place, flaw);
         self.and(System::Redlock, make(Some(flaw)), make(None))
     }
 
-    /// A lock on etcd.
+    /// Creates an exhibit of a lock on etcd.
     pub(super) fn etcd<M: lock::Mistake<Etcd<SimRuntime>>>() -> Self {
         Self::default().and_etcd::<M>()
     }
 
-    /// A lock on etcd, too.
+    /// Adds a lock on etcd.
     pub(super) fn and_etcd<M: lock::Mistake<Etcd<SimRuntime>>>(self) -> Self {
         self.and(System::Etcd, on::<Etcd<SimRuntime>, M>, on::<Etcd<SimRuntime>, Faultless>)
     }
 
-    /// A lock on ZooKeeper.
+    /// Creates an exhibit of a lock on ZooKeeper.
     pub(super) fn zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>() -> Self {
         Self::default().and_zookeeper::<M>()
     }
 
-    /// A lock on ZooKeeper, too.
+    /// Adds a lock on ZooKeeper.
     pub(super) fn and_zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>(self) -> Self {
         self.and(System::ZooKeeper, on::<ZooKeeper<SimRuntime>, M>, on::<ZooKeeper<SimRuntime>, Faultless>)
     }
 
-    /// A lock on ZooKeeper that shares nothing with the library's, and the same without its mistake.
+    /// Creates an exhibit of a lock on ZooKeeper that shares nothing with the library's, with its twin.
     pub(super) fn own_zookeeper(
         make: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
         twin: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
@@ -111,7 +111,7 @@ impl Exhibit {
         self
     }
 
-    /// All workers, beside any lock.
+    /// Creates an exhibit of workers, with any lock.
     pub(super) fn worker<M: worker::Mistake>() -> Self {
         let mut exhibit = Self::default();
         exhibit.mistaken.worker = Some(rounds::<M>);
@@ -119,24 +119,24 @@ impl Exhibit {
         exhibit
     }
 
-    /// The resource, beside any lock.
+    /// Creates an exhibit of the resource, with any lock.
     pub(super) fn resource<M: store::Mistake>() -> Self {
         Self::default().and_resource::<M>()
     }
 
-    /// The resource, too.
+    /// Adds the resource.
     pub(super) fn and_resource<M: store::Mistake>(mut self) -> Self {
         self.mistaken.resource = Some(resource::<M>);
         self.twin.resource = Some(resource::<Faultless>);
         self
     }
 
-    /// The operator, who changes the options of the servers.
+    /// Creates an exhibit of the operator, who changes the options of the servers.
     pub(super) fn deployment(deploy: Deploy) -> Self {
         Self { deploy: Some(deploy), ..Self::default() }
     }
 
-    /// On this system alone.
+    /// Restricts the mistake to this system.
     pub(super) fn only_on(mut self, system: System) -> Self {
         self.only_on.push(system);
         self
@@ -151,7 +151,7 @@ impl Exhibit {
         }
     }
 
-    /// Who makes the mistake.
+    /// Returns the part that makes the mistake.
     pub(super) fn made_by(&self) -> &'static str {
         match (self.mistaken.locks.is_empty(), self.mistaken.worker, self.mistaken.resource) {
             (false, ..) => "lock",
@@ -161,26 +161,26 @@ impl Exhibit {
         }
     }
 
-    /// Changes drawn options that the exhibit can't be shown with.
+    /// Changes drawn options with which the exhibit can't be shown.
     pub(super) fn suit(&self, options: &mut Options) {
         if self.counts {
             options.redis.tokens = Tokens::Counter;
         }
     }
 
-    /// The options of the servers with the mistake.
+    /// Changes the options of the servers to those with the mistake.
     pub(super) fn deploy(&self, options: &mut Options) {
         if let Some(deploy) = self.deploy {
             deploy(options);
         }
     }
 
-    /// The laboratory with the mistake.
+    /// Puts the mistake into the laboratory.
     pub(super) fn put_into(self, lab: Lab) -> Lab {
         self.mistaken.put_into(lab)
     }
 
-    /// The laboratory with the twin.
+    /// Puts the twin into the laboratory.
     pub(super) fn put_twin_into(self, lab: Lab) -> Lab {
         self.twin.put_into(lab)
     }
@@ -194,7 +194,7 @@ impl Parts {
         if let Some(make) = self.worker {
             lab = lab.with_worker(make);
         }
-        // A laboratory with a lock of a user's knows that the option `mutant` means something.
+        // With a user's lock, the laboratory accepts the option `mutant`.
         lab.with_lock(move |place| self.lock_on(place.options.system)?(place))
     }
 

@@ -1,4 +1,4 @@
-//! B30: ownership is cleared locally though the deletion failed. The node stays for as long as the session,
+//! B30: ownership is cleared locally although the deletion failed. The node stays for as long as the session,
 //! which lives on.
 //!
 //! Source: CURATOR-678.
@@ -8,7 +8,7 @@ use dlock::{Acquisition, BackendError, Instant, Released};
 use super::correct::Correct;
 use super::lock::{Attempt, Mistake};
 
-/// Forgets what it could not release.
+/// Forgets a lease that it could not release.
 pub(super) struct FailedRelease;
 
 impl<B: Correct> Mistake<B> for FailedRelease {

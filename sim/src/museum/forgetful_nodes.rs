@@ -1,11 +1,11 @@
-//! B18: a bare majority of nodes that keep nothing on a disk. A node that restarts has forgotten its vote,
-//! and votes again.
+//! B18: a bare majority of nodes without persistence. A node that restarts has forgotten its vote, and votes
+//! again.
 //!
 //! Source: redsync issue 186.
 
 use crate::lab::{Options, Persistence};
 
-/// Has the nodes keep nothing, whatever the schedule says.
+/// Turns off the persistence of the nodes, regardless of the schedule.
 pub(super) fn forget(options: &mut Options) {
     options.redis.persistence = Persistence::None;
 }

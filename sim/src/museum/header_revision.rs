@@ -1,5 +1,6 @@
 //! B24: the token of one holder is its create revision, that of another the revision in the header of an
-//! answer. A holder with a header's revision is above those who already wait, and their writes are refused.
+//! answer. A holder with a header's revision has a token above those of present waiters, whose writes are
+//! then refused.
 //!
 //! Source: possible with etcd's `concurrency.Mutex`, which has both.
 
@@ -9,7 +10,7 @@ use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant};
 use super::lock::{Attempt, Mistake};
 use crate::world::runtime::SimRuntime;
 
-/// Takes the header's revision for the token, unless it had to wait.
+/// Uses the header's revision as the token, unless it had to wait.
 pub(super) struct HeaderRevision;
 
 impl Mistake<Etcd<SimRuntime>> for HeaderRevision {

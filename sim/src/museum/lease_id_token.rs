@@ -9,7 +9,7 @@ use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant};
 use super::lock::{Attempt, Mistake};
 use crate::world::runtime::SimRuntime;
 
-/// Takes the lease's id for a token.
+/// Uses the lease's id as the token.
 pub(super) struct LeaseIdToken;
 
 impl Mistake<Etcd<SimRuntime>> for LeaseIdToken {

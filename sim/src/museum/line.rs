@@ -1,4 +1,4 @@
-//! A connection to one Redis that stays open from one command to the next, as a pool has.
+//! A connection to one Redis that stays open from one command to the next, as in a pool.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::world::runtime::SimRuntime;
 /// A connection that is being opened, or is open; `None` if that failed.
 type Opening = Shared<BoxFuture<'static, Option<MultiplexedConnection>>>;
 
-/// The way to one server. Clones share the connection.
+/// A connection to one server, opened when needed. Clones share it.
 #[derive(Clone)]
 pub(super) struct Line {
     runtime: SimRuntime,
@@ -23,7 +23,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The way to the server at `address`. It is not connected yet.
+    /// Creates the connection to the server at `address`, not open yet.
     pub(super) fn new(runtime: SimRuntime, address: &str) -> Self {
         Self { wire: Wire::new(runtime.clone(), address), runtime, opening: Arc::default() }
     }
@@ -50,7 +50,7 @@ impl Line {
         ask(&mut connection, command).await
     }
 
-    /// Gives an open connection up: the next command opens another one.
+    /// Drops an open connection: the next command opens another one.
     pub(super) fn close(&self) {
         let mut kept = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = kept.take().filter(|opening| opening.peek().is_none());

@@ -1,4 +1,4 @@
-//! A lock that does what the library's own does, but for the calls in which its mistake is made.
+//! A lock that does as the library's own, except in the calls in which its mistake is made.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -18,17 +18,17 @@ use crate::lab::Workplace;
 use crate::lab::wire::Wire;
 use crate::world::runtime::SimRuntime;
 
-/// A mistake: what a lock does in place of the correct calls.
+/// A mistake: it replaces one or more of the correct calls of a lock.
 pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static {
-    /// Whether its request sends commands of its own. The lock then notes which requests had no answer, as
-    /// the library does for its own, and releases until none of them can take effect any more.
+    /// True if its request sends commands of its own. The lock then notes which requests had no answer, as
+    /// the library does for its own, and releases until none of them can still take effect.
     const SENDS: bool = false;
 
-    /// Whether a request of its own that had no answer is made again by the same owner. By default the lock
-    /// gives it up, and goes on as another owner.
+    /// True if the same owner repeats a request of its own that had no answer. By default the lock abandons
+    /// the request, and continues as another owner.
     const ASKS_AGAIN: bool = false;
 
-    /// As [`Acquisition::request`].
+    /// Replaces [`Acquisition::request`].
     fn request(
         own: &mut Attempt<B>,
         deadline: Instant,
@@ -36,7 +36,7 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
         own.correct.request(deadline)
     }
 
-    /// As [`Acquisition::wait`].
+    /// Replaces [`Acquisition::wait`].
     fn wait(
         own: &mut Attempt<B>,
         deadline: Instant,
@@ -44,7 +44,7 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
         own.correct.wait(deadline)
     }
 
-    /// As [`Acquisition::renew`].
+    /// Replaces [`Acquisition::renew`].
     fn renew(
         own: &mut Attempt<B>,
         deadline: Instant,
@@ -52,7 +52,7 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
         own.correct.renew(deadline)
     }
 
-    /// As [`Acquisition::release`].
+    /// Replaces [`Acquisition::release`].
     fn release(
         own: &mut Attempt<B>,
         deadline: Instant,
@@ -63,20 +63,20 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
 
 impl<B: Correct> Mistake<B> for Faultless {}
 
-/// One acquisition as a mistake finds it: the correct one, and a way to send plain commands.
+/// One acquisition for a mistake to use: the correct one, and clients that send plain commands.
 pub(super) struct Attempt<B: Correct = Redis<SimRuntime>> {
     backend: B,
     /// Sends commands to the first server, if that is a Redis.
     pub(super) wire: Wire<SimRuntime>,
     /// Sends requests to the first server, if that is a member of etcd.
     pub(super) etcd: Plain,
-    /// What all acquisitions of one client share.
+    /// The memory that all acquisitions of one client share.
     pub(super) client: Arc<Memory>,
     pub(super) claim: Claim,
     pub(super) correct: B::Acquisition,
-    /// What the lease is trusted less.
+    /// The drift margin by which trust in the lease is shortened.
     pub(super) margin: Duration,
-    /// The times of the requests that sent commands of the mistake's own, and had no answer.
+    /// The times of the requests that sent the mistake's own commands and had no answer.
     unanswered: Vec<Instant>,
     /// The send time of the request for the last grant or renewal, if the mistake needs it.
     pub(super) renewed: Option<Instant>,
@@ -84,12 +84,12 @@ pub(super) struct Attempt<B: Correct = Redis<SimRuntime>> {
     pub(super) noted: Option<u64>,
 }
 
-/// What a client with a mistake remembers from one acquisition to the next.
+/// The memory of a client with a mistake from one acquisition to the next.
 #[derive(Default)]
 pub(super) struct Memory(AtomicBool);
 
 impl Memory {
-    /// Returns whether the event that the mistake waits for has happened.
+    /// Returns true if the event that the mistake waits for has happened.
     pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -104,7 +104,6 @@ impl<B: Correct> Attempt<B> {
         self.backend.runtime()
     }
 
-    /// Another acquisition of the same claim.
     pub(super) fn another(&self) -> B::Acquisition {
         self.backend.open(self.claim.clone())
     }
@@ -113,8 +112,8 @@ impl<B: Correct> Attempt<B> {
         self.is_unanswered() || self.correct.may_be_held()
     }
 
-    /// Returns whether a command of the mistake's own may still take effect. As the library does, the lock
-    /// does not wait for one that the network delays for longer than the TTL.
+    /// Returns true if a command of the mistake's own may still take effect. As the library does, the lock
+    /// does not wait for a command that the network delays for longer than the TTL.
     fn is_unanswered(&self) -> bool {
         let now = self.runtime().now();
         self.unanswered.iter().any(|sent| now < *sent + self.claim.ttl)
@@ -127,15 +126,15 @@ impl<B: Correct> Attempt<B> {
         self.unanswered.push(now);
     }
 
-    /// Notes that the server has ended the lease, and so that the one request that was open had been carried
-    /// out. Which one of several it was is not known.
+    /// Notes that the server has ended the lease, so the one request without an answer had taken effect. If
+    /// there were several, it is not known which one.
     fn ended(&mut self) {
         if self.unanswered.len() == 1 {
             self.unanswered.clear();
         }
     }
 
-    /// The answer to a plain command; none by `deadline` counts as lost.
+    /// Waits for the answer to a plain command; none by `deadline` counts as lost.
     pub(super) async fn by<T>(
         &self,
         deadline: Instant,
@@ -155,10 +154,10 @@ struct Mistaken<B, M> {
     mistake: PhantomData<fn() -> M>,
 }
 
-/// One acquisition of it.
+/// One acquisition of a [`Mistaken`] lock.
 struct MistakenAcquisition<B: Correct, M>(Attempt<B>, PhantomData<fn() -> M>);
 
-/// The lock of a worker with the mistake `M`, on the system of `B`.
+/// Makes the lock of a worker with the mistake `M`, on the system of `B`.
 pub(super) fn on<B: Correct, M: Mistake<B>>(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     let address = place.servers.first()?;
     Some(AnyBackend::new(Mistaken::<B, M> {
@@ -222,7 +221,7 @@ impl<B: Correct, M: Mistake<B>> Acquisition for MistakenAcquisition<B, M> {
         if !M::SENDS {
             return M::request(&mut self.0, deadline).await;
         }
-        // It stays noted if the call fails or is dropped.
+        // The request stays noted if the call fails or is dropped.
         self.0.sending();
         let answer = M::request(&mut self.0, deadline).await?;
         self.0.unanswered.pop();

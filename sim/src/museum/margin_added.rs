@@ -30,7 +30,7 @@ impl<B: Correct> Mistake<B> for MarginAdded {
     }
 }
 
-/// The lock takes the margin off once: twice the margin later, it has added it.
+/// Returns `since` moved by twice the margin: the lock subtracts the margin once, so this adds it.
 fn later<B: Correct>(own: &Attempt<B>, since: Instant) -> Instant {
     since + own.margin * 2
 }

@@ -1,10 +1,10 @@
 //! The museum: locks, workers, resources and deployments with one mistake that real ones made. The simulator
 //! must convict each of them.
 //!
-//! [`Mutant`] names them, a row each; [`run_with`] runs a schedule with one, [`Museum`] is the laboratory
-//! with one. A mistake is in a file of its own, on top of a correct lock (`lock.rs`, `correct.rs`,
-//! `scripted.rs`), worker (`worker.rs`) or resource (`store.rs`). All of it is made of what any user of the
-//! crate has: `sim/tests/museum_outside.rs` compiles these files outside of it.
+//! [`Mutant`] lists them, a row each; [`run_with`] runs a schedule with one; [`Museum`] is the laboratory
+//! with one. Each mistake has a file of its own, on top of a correct lock (`lock.rs`, `correct.rs`,
+//! `scripted.rs`), worker (`worker.rs`) or resource (`store.rs`). They use only what any user of the crate
+//! has: `sim/tests/museum_outside.rs` compiles these files outside the crate.
 
 mod accepts_equal;
 mod blind_del;
@@ -69,8 +69,8 @@ use exhibit::Exhibit;
 use plain_redlock::Flaw;
 use scripted::{ByOwner, InOneStep};
 
-/// Declares the mutants: each with its number, the name that schedule files call it by, its file, where it
-/// was seen, the verdicts that convict it on the schedule aimed at it, and what makes it.
+/// Declares the mutants: each with its number, its name in schedule files, its file, the place where it was
+/// seen, the verdicts that convict it on the schedule aimed at it, and its exhibit.
 macro_rules! mutants {
     ($(
         #[doc = $mistake:literal]
@@ -85,13 +85,13 @@ macro_rules! mutants {
             /// All mutants, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// Returns the name that schedule files call it by.
+            /// Returns its name in schedule files.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// Returns the number of the mistake: B of those that real libraries made, R of those that
-            /// recipes teach. Two mutants may show one mistake.
+            /// Returns the number of the mistake: B for mistakes of real libraries, R for those that recipes
+            /// teach. Two mutants may show one mistake.
             pub const fn number(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($number),)+ }
             }
@@ -101,19 +101,19 @@ macro_rules! mutants {
                 match self { $(Self::$variant => $mistake.trim_ascii(),)+ }
             }
 
-            /// Returns where the mistake was seen: a project, with the number of its issue if it has one.
+            /// Returns the place where the mistake was seen: a project, and the number of its issue if any.
             pub const fn source(self) -> &'static str {
                 match self { $(Self::$variant => $source,)+ }
             }
 
-            /// Returns the verdicts that convict it, each by itself. Without any, only the demands of a
-            /// schedule do: writes are refused, or not made, that the correct lock gets through.
+            /// Returns the verdicts that convict it, each by itself. If there are none, only a schedule's
+            /// expectations do: the correct lock gets writes through that the mutant does not.
             pub const fn shows(self) -> &'static [Verdict] {
                 match self { $(Self::$variant => const { &$shows },)+ }
             }
 
-            /// Returns the check that convicts it in a search, where fencing is on, if a fence hides it from
-            /// the verdicts.
+            /// Returns the check that convicts it in a search, where fencing is on and may hide it from the
+            /// verdicts; `None` if its verdicts do.
             pub const fn check(self) -> Option<&'static str> {
                 let of: &[&'static str] = match self { $(Self::$variant => &[$($check)?],)+ };
                 of.first().copied()
@@ -336,8 +336,8 @@ impl Mutant {
         Self::ALL.iter().copied().find(|mutant| mutant.name() == name)
     }
 
-    /// Returns what convicts it in a search, each by itself: its check, or else its verdicts. Whatever else a
-    /// run breaks is not its mistake, or only follows from it.
+    /// Returns the signs that convict it in a search, each by itself: its check, or else its verdicts. Any
+    /// other broken promise is not its mistake, or only follows from it.
     pub fn signs(self) -> Vec<Broken> {
         match self.check() {
             Some(check) => vec![Broken::Check(check.to_owned())],
@@ -345,12 +345,12 @@ impl Mutant {
         }
     }
 
-    /// Returns whether the violation convicts it.
+    /// Returns true if the violation convicts it.
     pub fn is_convicted_by<O>(self, violation: &Violation<O>) -> bool {
         self.signs().iter().any(|sign| violation.shows(sign))
     }
 
-    /// Returns who makes the mistake: `lock`, `worker`, `resource` or `deployment`.
+    /// Returns the part that makes the mistake: `lock`, `worker`, `resource` or `deployment`.
     pub fn made_by(self) -> &'static str {
         self.exhibit().made_by()
     }
@@ -360,8 +360,8 @@ impl Mutant {
         self.exhibit().applies_to(system)
     }
 
-    /// Returns the systems on which it can be shown. The toy, an example of what a system needs, is left out:
-    /// it grants a request that is late after its release, as no lock should.
+    /// Returns the systems on which it can be shown. Leaves out the toy, an example of a system: it grants a
+    /// late request after its release, as no lock should.
     pub fn systems(self) -> Vec<System> {
         let (exhibit, systems) = (self.exhibit(), System::ALL.iter().copied());
         systems.filter(|system| *system != System::Toy && exhibit.applies_to(*system)).collect()

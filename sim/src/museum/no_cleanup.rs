@@ -1,4 +1,4 @@
-//! B04: a lost answer is read as "not acquired". A lease that the server granted stays until its TTL is over.
+//! B04: a lost answer is read as "not acquired". A lease that the server granted stays until its TTL ends.
 //!
 //! Source: issue 6864 of sim (simstudioai).
 

@@ -1,8 +1,8 @@
-//! B28: the old session's node is taken for ours. A client whose session is over by its own count opens
-//! another, finds the node with its guid and trusts it, until the servers expire the session that it is of.
+//! B28: the old session's node is taken for our own. A client whose session is over by its own count opens
+//! another, finds the node with its guid and trusts it, until the servers expire the old session.
 //!
-//! A lock of its own by the recipe, since the library's compares the node's session. Without the mistake this
-//! one does so, too.
+//! It is a separate implementation of the recipe, since the library's lock compares the node's session. So
+//! does this one without the mistake.
 //!
 //! Source: CURATOR-604, CURATOR-696.
 
@@ -19,15 +19,15 @@ use dlock_zookeeper::{Client, ClientOptions, CreateMode, Error, State};
 use crate::lab::Workplace;
 use crate::world::runtime::SimRuntime;
 
-/// How long a waiter waits before it looks again.
+/// The time for which a waiter waits before it looks again.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The lock of a worker.
+/// Makes the lock of a worker.
 pub(super) fn old_session_node(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     lock(place, false)
 }
 
-/// The same without the mistake.
+/// Makes the same lock without the mistake.
 pub(super) fn own_session_node(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
     lock(place, true)
 }
@@ -40,7 +40,7 @@ fn lock(place: &Workplace<'_>, is_checked: bool) -> Option<AnyBackend<SimRuntime
 
 #[derive(Clone)]
 struct OldSessionNode {
-    /// Whether a node of another session is left alone.
+    /// True if a node of another session is left alone.
     is_checked: bool,
     runtime: SimRuntime,
     options: ClientOptions,
@@ -57,20 +57,21 @@ struct NodeAcquisition {
     lock: OldSessionNode,
     claim: Claim,
     guid: String,
-    /// Whether a creation was sent that no deletion has undone.
+    /// True if a creation was sent that no deletion has undone.
     sent: bool,
     /// The session in which the node was created.
     session: Option<i64>,
 }
 
-/// Where a node stands.
+/// The place of a node in the queue.
 struct Standing {
     token: FencingToken,
     is_first: bool,
 }
 
 impl OldSessionNode {
-    /// The session; another one if it is over by this client's own count. Each begins with another server.
+    /// Returns the session; another one if it is over by this client's own count. Each begins with another
+    /// server.
     fn client(&self) -> Client<SimRuntime> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.runtime.now();
@@ -111,8 +112,8 @@ impl Backend for OldSessionNode {
 }
 
 impl NodeAcquisition {
-    /// The path of the node with our guid, if the queue has it. Whose session it is of is not asked, unless
-    /// that is checked.
+    /// Returns the path of the node with our guid, if the queue has it. Compares its session only if
+    /// `is_checked`.
     async fn find(&self, client: &Client<SimRuntime>, by: Instant) -> Result<Option<String>, Error> {
         let queue = queue(self.claim.key.name());
         client.sync(&queue, by).await?;
@@ -145,8 +146,8 @@ impl NodeAcquisition {
         Ok(client.create(&path, owner, CreateMode::EPHEMERAL_SEQUENTIAL, by).await?.path)
     }
 
-    /// Without the mistake, the place in the queue is lost with its session: the next request begins at the
-    /// end, with another node.
+    /// Gives up the place in the queue if its session is over and the mistake is not made: the next request
+    /// begins at the end, with another node.
     fn look_at_session(&mut self, client: &Client<SimRuntime>) -> Result<(), Error> {
         let own = client.session().map(|session| session.id);
         if self.lock.is_checked && self.session.is_some() && self.session != own {
@@ -176,7 +177,7 @@ impl Acquisition for NodeAcquisition {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let client = self.lock.client();
         let (since, left) = (self.lock.runtime.now(), self.lock.options.session_timeout);
-        // Several times in a session, so that the client soon notices that it is over.
+        // A quarter of a session, so that the client soon notices that its session is over.
         let by = deadline.min(since + left / 4);
         let standing = self.stand(&client, by).await.map_err(failure)?;
         Ok(match standing {
@@ -222,7 +223,7 @@ impl Acquisition for NodeAcquisition {
     }
 }
 
-/// Returns whether the node is of the client's session.
+/// Returns true if the node is of the client's session.
 async fn is_of_session(client: &Client<SimRuntime>, path: &str, by: Instant) -> Result<bool, Error> {
     let stat = client.exists(path, by).await?;
     Ok(client.session().is_some_and(|own| stat.is_some_and(|stat| stat.ephemeral_owner == own.id)))

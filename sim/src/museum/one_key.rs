@@ -1,5 +1,5 @@
-//! B36: one lock for unrelated resources: the key has lost the part that tells them apart, as when two
-//! tenants' keys collide. Whoever needs one of them waits for the holder of another.
+//! B36: one lock for unrelated resources: the key lacks the part that distinguishes them, as when two
+//! tenants' keys collide. A worker that needs one of them waits for the holder of another.
 //!
 //! Source: common.
 

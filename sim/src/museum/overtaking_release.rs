@@ -1,4 +1,4 @@
-//! B06: the release is sent on a connection of its own, and overtakes a SET that is still on its way. The SET
+//! B06: the release is sent on a connection of its own, and overtakes a SET that is still in flight. The SET
 //! then stores a key that nobody releases.
 //!
 //! Source: redsync, which takes any connection of its pool for the release.
@@ -11,7 +11,7 @@ use super::lock::{Attempt, Mistake};
 const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
-/// Releases once, on another connection, and thinks no more of it.
+/// Releases once, on another connection, and never again.
 pub(super) struct OvertakingRelease;
 
 impl Mistake for OvertakingRelease {
@@ -19,7 +19,7 @@ impl Mistake for OvertakingRelease {
         let mut command = redis::cmd("EVAL");
         command.arg(RELEASE).arg(1).arg(own.claim.key.owner_key()).arg(own.claim.owner.as_str());
         let is_deleted = own.by(deadline, own.wire.ask::<bool>(&command)).await?;
-        // Whatever was sent before counts as undone.
+        // Everything that was sent before counts as undone.
         own.correct = own.another();
         Ok(if is_deleted { Released::Done } else { Released::NotOwner })
     }

@@ -1,10 +1,10 @@
 //! Redlock of plain parts, one acquisition of one Redis for each node, with one of the mistakes that it
 //! invites, or with none.
 //!
-//! Without one: a round asks all nodes, and each counts its grant. The largest count of a majority is the
-//! token. Then each node that granted raises its counter to the token, if it still stores the owner: the
+//! Without a mistake, a round asks all nodes, and each counts its grant. The largest count of a majority is
+//! the token. Then each node that granted raises its counter to the token, if it still stores the owner. The
 //! grant counts when a majority has done so. Two majorities share a node, which stores one owner after the
-//! other; so the later grant has counted more there.
+//! other; so the later grant has the higher count there.
 //!
 //! Sources: Kleppmann, "How to do distributed locking" (2016), on the missing token (R07); node-redlock issue
 //! 369 (B05), redsync issue 149 (B11), etcd's `client/v3/lease.go` (B12), node-redlock (B17), Redisson issue
@@ -36,7 +36,7 @@ const RAISE: &str = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end 
 /// The mistake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// That of Redlock as published: no counter is raised, so that another majority may count less.
+    /// Redlock as published: no counter is raised, so that another majority may count less.
     LargestCount,
     /// Validity is counted from the reply.
     ValidityFromReply,
@@ -70,24 +70,24 @@ struct PlainRedlock {
     flaw: Option<Flaw>,
 }
 
-/// One acquisition: one on each node, by node number.
+/// One acquisition, which consists of one on each node, by node number.
 struct PlainAcquisition {
     lock: PlainRedlock,
     claim: Claim,
     nodes: Vec<Node>,
-    /// Whether its keys are left where they are.
+    /// True if its keys are left on the nodes.
     is_abandoned: bool,
 }
 
-/// One node as an acquisition sees it.
+/// One node in an acquisition.
 struct Node {
     acquisition: <Redis<SimRuntime> as Backend>::Acquisition,
     line: Line,
-    /// Whether its last answer to a request was a grant, and it has not answered a release since.
+    /// True if its last answer to a request was a grant, and it has not answered a release since.
     is_known: bool,
 }
 
-/// How many nodes said that the lease was this owner's, and how many that it was not.
+/// The nodes that said that the lease was this owner's, and those that said that it was not.
 struct Tally {
     nodes: usize,
     yes: usize,
@@ -99,7 +99,7 @@ impl PlainRedlock {
         self.flaw == Some(flaw)
     }
 
-    /// Returns whether so many grants make a lease.
+    /// Returns true if this number of grants makes a lease.
     fn is_enough(&self, grants: usize) -> bool {
         if self.has(Flaw::AllNodes) { grants == self.nodes.len() } else { grants * 2 > self.nodes.len() }
     }
@@ -147,7 +147,7 @@ impl Backend for PlainRedlock {
 }
 
 impl PlainAcquisition {
-    /// Asks all nodes until enough have granted, then has those raise their counters. Returns the token, if
+    /// Asks all nodes until enough have granted, then makes those raise their counters. Returns the token if
     /// enough did.
     async fn round(&mut self, deadline: Instant) -> Option<FencingToken> {
         let Self { lock, claim, nodes, .. } = self;
@@ -155,7 +155,7 @@ impl PlainAcquisition {
         let each = lock.node_deadline(claim.ttl, deadline);
         let mut calls: FuturesUnordered<_> = nodes.iter_mut().map(|node| node.request(each)).collect();
         let mut counts = Vec::new();
-        // A node that is gone must not hold up the others. What it may still grant is released with the rest.
+        // A dead node must not hold up the others. Its grant, if it comes later, is released with the rest.
         while !lock.is_enough(counts.len())
             && let Some(count) = calls.next().await
         {
@@ -242,7 +242,7 @@ impl Acquisition for PlainAcquisition {
 impl Node {
     /// Returns the count of the grant, if the node granted.
     async fn request(&mut self, deadline: Instant) -> Option<FencingToken> {
-        // For the second phase.
+        // Opened already for the second phase.
         drop(self.line.open());
         let answer = self.acquisition.request(deadline).await;
         let Ok(Answer::Granted { token, .. }) = answer else {
@@ -253,8 +253,8 @@ impl Node {
         Some(token)
     }
 
-    /// Returns whether the node has raised its counter to the token. Without an answer, the next command goes
-    /// on another connection.
+    /// Returns true if the node has raised its counter to the token. Without an answer, the next command uses
+    /// another connection.
     async fn raise(&self, claim: &Claim, token: FencingToken, by: Instant, runtime: &SimRuntime) -> bool {
         let mut command = redis::cmd("EVAL");
         command.arg(RAISE).arg(2).arg(claim.key.owner_key()).arg(claim.key.fence_key());
@@ -285,7 +285,7 @@ impl Tally {
         count * 2 > self.nodes
     }
 
-    /// Returns whether the nodes beside so many are no majority.
+    /// Returns true if the nodes are no majority without `count` of them.
     fn blocks(&self, count: usize) -> bool {
         !self.is_majority(self.nodes - count)
     }

@@ -1,5 +1,5 @@
-//! B26: to unlock what was never locked deletes the whole queue: the key is empty, and what is left is the
-//! prefix of all claims.
+//! B26: a release of a lock that was never acquired deletes the whole queue: the key is empty, so that only
+//! the prefix of all claims is left.
 //!
 //! Source: etcd issue 14704.
 

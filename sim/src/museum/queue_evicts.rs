@@ -1,5 +1,5 @@
-//! B31: a fair queue evicts those who live. A waiter that has waited for a TTL takes the one ahead of it for
-//! dead, and deletes its key.
+//! B31: a fair queue evicts live waiters. A waiter that has waited for a TTL assumes that the one ahead of it
+//! is dead, and deletes its key.
 //!
 //! Source: Redisson issue 1104.
 

@@ -1,4 +1,5 @@
-//! B31: a fair queue keeps the dead: their keys have no lease. When the head dies, nobody is served any more.
+//! B31: a fair queue keeps dead waiters: their keys have no lease. When the first one dies, no other is
+//! served.
 //!
 //! Source: Redisson issue 3004.
 
@@ -15,7 +16,7 @@ impl Mistake<Etcd<SimRuntime>> for QueueKeepsDead {
     async fn request(own: &mut Attempt<Etcd<SimRuntime>>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if own.noted.is_none() {
-            // The same key again, which thereby loses its lease and keeps its place.
+            // Puts the same key again, which loses its lease and keeps its place.
             own.by(deadline, own.etcd.put_without_lease(&own.claim)).await?;
             own.noted = Some(1);
         }

@@ -1,5 +1,5 @@
 //! B21: a reentrant acquire increments the token. The inner section writes with a token above that of the
-//! outer one, whose own write is then refused though its lease lives.
+//! outer one, whose own write is then refused although its lease is valid.
 //!
 //! Source: Redisson's `RFencedLock`.
 

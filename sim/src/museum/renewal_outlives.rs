@@ -1,7 +1,7 @@
 //! B09: the renewal outlives the unlock. A release that fails leaves the renewal running, so that the lock is
 //! held for as long as the process lives.
 //!
-//! Source: Redisson issue 7272, where an unlock misses a renewal that is not scheduled yet; here it misses
+//! Source: Redisson issue 7272, where an unlock misses a renewal that is not scheduled yet. Here it misses
 //! the renewal because its own request failed.
 
 use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime};
@@ -22,7 +22,7 @@ impl Mistake for RenewalOutlives {
     }
 }
 
-/// Renews every third of the TTL, until the server says that the lease is another's.
+/// Renews every third of the TTL, until the server says that another owner has the lease.
 fn keep_renewing(own: &Attempt) {
     let (runtime, third, mut lease) = (own.runtime().clone(), own.claim.ttl / 3, own.another());
     own.runtime().spawn(async move {

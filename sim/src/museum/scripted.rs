@@ -1,5 +1,5 @@
-//! The correct forms of locks that send scripts of their own: what such a lock does without its mistake. A
-//! schedule that convicts the mistake must acquit them.
+//! The correct forms of locks that send their own scripts. A schedule that convicts the mistake must acquit
+//! these.
 
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, Released, Renewal, Runtime};
 

@@ -1,5 +1,5 @@
-//! B03: one owner token is shared by several tasks, so that each of them can release and renew what another
-//! one holds.
+//! B03: one owner token is shared by several tasks, so that each of them can release and renew the lease of
+//! another.
 //!
 //! The key still stores who acquired it, so that the history can tell the tasks apart; the comparison, which
 //! would be of the shared token with itself, is left out.
@@ -10,7 +10,7 @@ use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime};
 
 use super::lock::{Attempt, Mistake};
 
-/// Acts for whichever task holds the lock.
+/// Acts for any task that holds the lock.
 pub(super) struct SharedToken;
 
 impl Mistake for SharedToken {

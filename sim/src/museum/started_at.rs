@@ -1,5 +1,5 @@
 //! R04: validity is judged by a "started at" that the holder took from its wall clock, and that others
-//! compare with theirs. One whose clock is ahead takes over a lease that lives.
+//! compare with their clocks. A client whose clock is ahead takes over a valid lease.
 //!
 //! Source: the recipe of `SETNX` with a timestamp as the value, in the documentation of Redis before 2.6.12;
 //! lock tables with a column `started_at`.
@@ -13,7 +13,7 @@ use super::lock::{Attempt, Mistake};
 const TAKE_OVER: &str = "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) \
                          redis.call('INCR', KEYS[2]) return redis.call('GET', KEYS[2])";
 
-/// Takes over what it judges to be over.
+/// Takes over a lease that it judges to be over.
 pub(super) struct StartedAt;
 
 impl Mistake for StartedAt {
@@ -54,7 +54,7 @@ async fn take_over(own: &mut Attempt, deadline: Instant) -> Result<Option<Answer
     Ok(FencingToken::new(count).map(|token| Answer::Granted { token, since, left: own.claim.ttl }))
 }
 
-/// Stores when the lease began, by the holder's wall clock.
+/// Stores the begin of the lease, by the holder's wall clock.
 async fn note_start(own: &Attempt, deadline: Instant) -> Result<(), BackendError> {
     let mut set = redis::cmd("SET");
     set.arg(started_key(own)).arg(wall_millis(own));

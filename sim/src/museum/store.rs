@@ -20,13 +20,13 @@ use crate::world::runtime::SimRuntime;
 
 /// A mistake: it replaces one or more of the correct steps.
 pub(super) trait Mistake: Send + Sync + 'static {
-    /// Returns the rows with which a life of the process begins, where `rows` are stored. Correct: all rows.
+    /// Returns the rows with which a life of the process begins, given the stored `rows`. Correct: all rows.
     fn begin(rows: &Rows) -> Rows {
         Arc::clone(rows)
     }
 
-    /// Decides a write with a token, with fencing on. Correct: the fence rule judges it, and it is applied at
-    /// once.
+    /// Decides a write with a token, with fencing on. Correct: the fence rule judges the write, which is
+    /// applied at once.
     fn write(
         shelf: &Shelf,
         key: &ResourceKey,
@@ -37,7 +37,7 @@ pub(super) trait Mistake: Send + Sync + 'static {
         async { shelf.apply(key, write, write.guard, Fencing::On) }
     }
 
-    /// Returns the guard for a conditional write. Correct: the version that it names.
+    /// Returns the guard for a conditional write. Correct: the version that the write names.
     fn guard(shelf: &Shelf, key: &ResourceKey, write: &Write) -> Guard {
         let _ = (shelf, key);
         write.guard
@@ -53,7 +53,7 @@ pub(super) type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;
 #[derive(Default)]
 pub(super) struct Row {
     pub(super) fence: Fence,
-    /// The highest position that each instance of the application has seen, where each counts for itself.
+    /// The highest position that each instance of the application has seen, if each counts for itself.
     pub(super) instances: BTreeMap<String, Mark>,
     value: Option<Bytes>,
 }

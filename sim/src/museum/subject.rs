@@ -30,21 +30,21 @@ impl Museum {
         Self { mutant: Some(mutant), ..self }
     }
 
-    /// Puts the exhibit into the laboratory without its mistake: its twin, which every schedule must acquit
-    /// that convicts the mistake.
+    /// Puts the exhibit's twin, which lacks the mistake, into the laboratory. Every schedule that convicts
+    /// the mistake must acquit the twin.
     #[must_use]
     pub fn twin(self) -> Self {
         Self { is_twin: true, ..self }
     }
 
-    /// Returns the same museum, but random schedules are of `system` alone.
+    /// Restricts random schedules to `system`.
     #[must_use]
     pub fn drawing(self, system: System) -> Self {
         Self { lab: self.lab.drawing(system), ..self }
     }
 
     /// Writes the mistake into the drawn schedule if its system can have it, so that its file replays, and
-    /// changes options with which it can't be shown.
+    /// changes options with which the mistake can't be shown.
     fn naming(&self, mut schedule: Schedule<Options>) -> Schedule<Options> {
         let applies = |mutant: &Mutant| mutant.exhibit().applies_to(schedule.options.system);
         let mutant = self.mutant.filter(applies);
@@ -94,14 +94,15 @@ impl Subject for Museum {
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
-        // Every arm takes the same schedules.
+        // Both arms get the same schedules.
         let arm = Self { lab: self.lab.clone().in_arm(Arm::Fenced), ..self.clone() };
         let steps = |schedule: &Schedule<Options>| sim::steps(&arm, &self.naming(schedule.clone()));
         Ok(self.naming(self.lab.schedule_with(from, &steps)))
     }
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
-        // The fence refuses the writes of a lease with a wrong token or key, so that no verdict shows it.
+        // The fence refuses the writes of a lease with a wrong token or key, so that no verdict shows the
+        // mistake.
         sim.check("own token", own_token());
         sim.check("own key", own_key());
         sim.check("holder accepted", holder_accepted());

@@ -1,8 +1,8 @@
-//! R03: the token is the lock's value, too: release and renewal compare tokens instead of owners. A counter
-//! that is lost gives one token out twice, and the first of the two owners ends the lease of the second.
+//! R03: the token is the lock's value, too: release and renewal compare tokens instead of owners. After the
+//! counter is lost, a token is granted twice, and the first of the two owners ends the lease of the second.
 //!
 //! The key still stores the owner, so that the history can tell the holders apart. A foreign key counts as
-//! this holder's if the counter, which is the token of the present holder, is at its token.
+//! this holder's if the counter, which is the token of the present holder, equals its token.
 //!
 //! Source: recipes that save a key by storing the token where the owner belongs.
 
@@ -38,8 +38,7 @@ impl Mistake for TokenAsValue {
         Ok(if is_extended { Renewal::Extended { since, left: own.claim.ttl } } else { Renewal::NotOwner })
     }
 
-    /// Releases an acquire with a request that has no answer by the correct script: the mistake is made only
-    /// with a known lease.
+    /// Releases an acquire with an unanswered request by the correct script: the mistake needs a known lease.
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         if own.noted.is_none() || own.may_be_held() {
             return own.correct.release(deadline).await;

@@ -1,7 +1,7 @@
 //! R05: the token is checked in the application's memory alone. There are several instances of the
 //! application, and none of them knows the tokens that the others have seen.
 //!
-//! Each writer has an instance of its own here, as behind a balancer that keeps clients apart.
+//! Here each writer has an instance of its own, as behind a balancer that keeps clients apart.
 //!
 //! Source: services that keep "the highest token so far" in a field.
 
@@ -11,7 +11,7 @@ use resource::store::Write;
 
 use super::store::{Mistake, Shelf};
 
-/// Checks what the writer's own instance has seen.
+/// Checks only the tokens that the writer's own instance has seen.
 pub(super) struct TokenInMemory;
 
 impl Mistake for TokenInMemory {

@@ -1,8 +1,8 @@
-//! R06: it takes two failures, in this order: a release that gets no answer and then fails again, then no
-//! answer to the first renewal of the next lease. The client takes the second failure for the first one's,
-//! which did no harm, and goes on.
+//! R06: it takes two failures in this order: a release that gets no answer and then fails again, then no
+//! answer to the first renewal of the next lease. The client confuses the second failure with the first one,
+//! which did no harm, and continues.
 //!
-//! Source: made up, as a measure of searches that have to get two things right in order.
+//! Source: made up, as a measure of searches that need two faults in the right order.
 
 use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime};
 

@@ -1,5 +1,5 @@
 //! B25: after the wait, the waiter's own lease is not checked again. If it ended meanwhile, so did the
-//! waiter's key, and another one holds the lock.
+//! waiter's key, and another waiter holds the lock.
 //!
 //! Source: etcd issues 11456 and 9921.
 
@@ -9,7 +9,7 @@ use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, Runtime};
 use super::lock::{Attempt, Mistake};
 use crate::world::runtime::SimRuntime;
 
-/// Looks whether anybody is ahead of the place that it had.
+/// Checks only that nobody is ahead of the place that it had.
 pub(super) struct UncheckedWaiter;
 
 impl Mistake<Etcd<SimRuntime>> for UncheckedWaiter {

@@ -1,5 +1,5 @@
-//! A worker that acquires, works, checks its lease, writes and releases as a correct one does, but for what
-//! its mistake changes.
+//! A worker that acquires, works, checks its lease, writes and releases as a correct one does, except where
+//! its mistake changes it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -19,19 +19,19 @@ use crate::lab::{Worker, Workplace};
 use crate::sim::{Process, Section};
 use crate::world::runtime::SimRuntime;
 
-/// A mistake: what a worker does in place of the correct.
+/// A mistake: it replaces one or more of the correct steps of a worker.
 pub(super) trait Mistake: Send + Sync + 'static {
-    /// The lock that guards the resource `key`. Correct: its own.
+    /// Returns the lock that guards the resource `key`. Correct: its own.
     fn lock_key(key: LockKey) -> LockKey {
         key
     }
 
-    /// The writes of a round. Correct: one, with the token of the grant.
+    /// Makes the writes of a round. Correct: one, with the token of the grant.
     fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
         hands.put(handle, handle.fence())
     }
 
-    /// The end of a round. Correct: the worker leaves its section, then releases.
+    /// Ends a round. Correct: the worker leaves its section, then releases.
     fn end(
         hands: &Hands,
         handle: Handle<AnyBackend<SimRuntime>>,
@@ -47,7 +47,7 @@ pub(super) trait Mistake: Send + Sync + 'static {
 
 impl Mistake for Faultless {}
 
-/// What a worker works with.
+/// The process, the clients and the resource of a worker.
 pub(super) struct Hands {
     pub(super) process: Process,
     pub(super) client: Client<SimRuntime>,
@@ -57,10 +57,10 @@ pub(super) struct Hands {
     spec: Worker,
 }
 
-/// The longest time that a lease is renewed: longer than any run.
+/// The longest time for which a lease is renewed: longer than any run.
 const RENEW_CAP: Cap = Cap(Duration::from_secs(3600));
 
-/// All rounds of a worker with the mistake `M`.
+/// Works all rounds of a worker with the mistake `M`.
 pub(super) fn rounds<M: Mistake>(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
     let lock = Lock::new(correct::any(place)?, place.lock.clone()).ok()?;
     let (kind, id) = place.options.key_of(place.worker).split_once(':')?;
@@ -95,11 +95,11 @@ impl Hands {
             body: Bytes::from(format!("{} {token}", self.spec.name)),
         };
         let deadline = self.process.now() + self.spec.deadline.duration();
-        // A write that fails ends in the events of the resource.
+        // Ignored: the events of the resource show the result.
         let _ = self.client.put_with_retry(&self.resource, &write, deadline, Retry::default()).await;
     }
 
-    /// Names a moment at which faults may strike, and lets them take hold.
+    /// Passes a point, and lets faults that strike there take effect.
     pub(super) async fn reach(&self, point: &str) {
         self.process.point(point);
         self.process.runtime().yield_now().await;
@@ -108,7 +108,7 @@ impl Hands {
     async fn round<M: Mistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
         let Self { process, spec, .. } = self;
         let acquire = lock.acquire(key, process.now() + spec.deadline.duration());
-        // An acquire that fails or is dropped ends in the events of the lock; the next round goes on.
+        // The history shows an acquire that fails or is dropped; the next round goes on.
         let Some(Ok(handle)) = process.cancellable(Call::Acquire, acquire).await else { return };
         if spec.renew {
             handle.keep_alive(RENEW_CAP);

@@ -1,5 +1,5 @@
-//! R13: a worker releases first and writes then, as code does whose write is deferred: a buffer that is
-//! flushed later, a lock that is released where the block ends and a write that is only awaited after it.
+//! R13: a worker releases first and writes then, as code does whose write is deferred: a buffer is flushed
+//! later, or a lock is released at the end of a block and the write is awaited after it.
 //!
 //! Source: common.
 

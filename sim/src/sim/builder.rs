@@ -101,22 +101,22 @@ impl Sim {
         self.shared_host(name, Arc::new(host))
     }
 
-    /// [`Sim::host`] for a server that the caller keeps using.
+    /// Adds a server as [`Sim::host`] does, and lets the caller keep using it.
     pub fn shared_host(&mut self, name: &str, host: Arc<dyn Host>) -> &mut Self {
         self.add(name, Body::Host { host, role: Role::Server })
     }
 
-    /// [`Sim::host`] for the server that the locks protect: random faults treat it as the resource.
+    /// Adds the server that the locks protect, as [`Sim::host`] does: random faults treat it as the resource.
     pub fn resource(&mut self, name: &str, host: impl Host) -> &mut Self {
         self.shared_resource(name, Arc::new(host))
     }
 
-    /// [`Sim::resource`] for a server that the caller keeps using.
+    /// Adds a server as [`Sim::resource`] does, and lets the caller keep using it.
     pub fn shared_resource(&mut self, name: &str, host: Arc<dyn Host>) -> &mut Self {
         self.add(name, Body::Host { host, role: Role::Resource })
     }
 
-    /// Allows faults to be aimed at points of `cluster`, the one name of several servers in the history.
+    /// Allows faults to be aimed at points of `cluster`, the common name of several servers in the history.
     pub fn cluster(&mut self, cluster: &str) -> &mut Self {
         self.cast.clusters.push(cluster.to_owned());
         self
@@ -137,8 +137,7 @@ impl Sim {
         self.add(name, Body::Program { main: None, role: Role::Client })
     }
 
-    /// Adds a server of the caller's own: a process as of [`Sim::process`], but the run does not wait for its
-    /// end.
+    /// Adds a server of the caller's own, as [`Sim::process`] does, but the run does not wait for its end.
     pub fn service<M, F>(&mut self, name: &str, main: M) -> &mut Self
     where
         M: Fn(Process) -> F + Send + Sync + 'static,

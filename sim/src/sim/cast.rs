@@ -37,7 +37,7 @@ impl Cast {
         self.bodies.push(body);
     }
 
-    /// Returns true if events can have this name: that of a process, or of a cluster.
+    /// Returns true if events can have this name: it is that of a process or of a cluster.
     pub(super) fn emits(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name) || self.speakers().iter().any(|known| known == name)
     }

@@ -6,7 +6,7 @@ use resource::audit::{Event, Nanos, Verdict, VerdictKind};
 
 use crate::trace::text::Names;
 
-/// The account of a run that a check judges.
+/// The history of a run and what is known of it, for a check to judge.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// The history, in order of true time.
@@ -19,7 +19,7 @@ pub struct Evidence<'a> {
     pub end: Nanos,
 }
 
-/// A check of a run. A closure from [`Evidence`] to `Result<(), String>` is one.
+/// A check of a run. A closure from [`Evidence`] to `Result<(), String>` is a check.
 pub trait Check: Send + 'static {
     /// Judges the run.
     ///
@@ -29,7 +29,7 @@ pub trait Check: Send + 'static {
     fn judge(&self, evidence: &Evidence<'_>) -> Result<(), String>;
 
     /// Returns the kind of verdict that the check forbids, if that is all it does. The cause of a failure is
-    /// then that of the verdict.
+    /// then the verdict's.
     fn forbids(&self) -> Option<VerdictKind> {
         None
     }

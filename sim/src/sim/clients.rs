@@ -14,7 +14,7 @@ use crate::world::runtime::SimRuntime;
 pub use {dlock_zookeeper, etcd_client};
 
 /// Opens a connection of the real `redis` crate from `process` to the server at `address`, written
-/// `host:port`. It has no timeouts of its own, since those would need a tokio runtime: wrap its calls in
+/// `host:port`. It has no timeouts of its own, since those need a tokio runtime: wrap its calls in
 /// [`dlock::timeout_at`].
 ///
 /// # Errors
@@ -31,18 +31,18 @@ pub async fn redis(process: &Process, address: &str) -> Result<MultiplexedConnec
 
 /// Returns a client of the real `etcd-client` crate in `process`, for the member at `address`, written
 /// `host:port`. It connects with its first request, and again after a connection has failed. It has no
-/// timeouts of its own, since those would need a tokio runtime: wrap its calls in [`dlock::timeout_at`].
+/// timeouts of its own, since those need a tokio runtime: wrap its calls in [`dlock::timeout_at`].
 ///
 /// # Errors
 ///
-/// [`etcd_client::Error`] if `address` is none.
+/// [`etcd_client::Error`] if `address` is not valid.
 pub async fn etcd(process: &Process, address: &str) -> Result<etcd_client::Client, etcd_client::Error> {
     etcd_client::Client::from_channel(channel(&process.runtime(), address)?, None).await
 }
 
 /// Opens a session of the ZooKeeper client that `dlock` uses, from `process` to the ensemble whose members
-/// are at `addresses`, each written `host:port`. `session_timeout` is what it asks for; servers grant 2 to
-/// 20 ticks. The session goes on until the last clone of the client is dropped.
+/// are at `addresses`, each written `host:port`. It asks for `session_timeout`; servers grant 2 to 20 ticks.
+/// The session continues until the last clone of the client is dropped.
 pub fn zookeeper<S: Into<String>>(
     process: &Process,
     addresses: impl IntoIterator<Item = S>,

@@ -35,8 +35,8 @@ impl Control {
     /// Returns the process called `name`, in its present life: it has the same clocks and the same randomness
     /// as the code that the process runs itself.
     ///
-    /// The history names no process for the actions of clients that run in the script itself. Where the
-    /// history matters, as for verdicts, run clients in the process with [`Process::spawn`].
+    /// The history names no process for the actions of clients that run in the script itself. If the history
+    /// matters, as for verdicts, run clients in the process with [`Process::spawn`].
     ///
     /// # Panics
     ///
@@ -66,7 +66,7 @@ impl Control {
         self.world().spawn_harness(task);
     }
 
-    /// Calls `act` when `time` has passed, beside the script.
+    /// Calls `act` after `time`, beside the script.
     pub fn after(&self, time: Duration, act: impl FnOnce(&Self) + Send + 'static) {
         let (control, at) = (self.clone(), self.now() + time);
         self.spawn(async move {
@@ -90,7 +90,7 @@ impl Control {
     }
 
     /// Undoes the last fault of the script that is equal to `what` and in force: a link heals, a paused
-    /// process goes on, a dead one is started again.
+    /// process resumes, a dead one restarts.
     ///
     /// # Panics
     ///
@@ -115,7 +115,7 @@ impl Control {
     fn check(&self, fault: &Fault) -> Result<(), Invalid> {
         let (what, place) = (&fault.what, &Place::top("strike"));
         let faults: Vec<Fault> = lock(&self.struck).iter().map(|(fault, _)| fault.clone()).collect();
-        // The number orders the faults of a schedule. The script orders its own.
+        // In a schedule, the number orders the faults. A script orders its own.
         what.check(&Check { verb: what.verb(), place, scene: &self.stage.cast, faults: &faults, number: 0 })
     }
 
@@ -146,10 +146,10 @@ impl Control {
         self.world().process(self.id(name)).is_running()
     }
 
-    /// Calls `listener` with the names of the process and of the [point](super::point) whenever a server
-    /// passes one, from now on. Replaces an earlier listener. The call is made within the process's task: a
-    /// fault that it strikes takes hold at the process's next await. Points of the network are included if a
-    /// fault is aimed at one.
+    /// Calls `listener` whenever a server passes a [point](super::point), with the names of the process and
+    /// of the point, from now on. Replaces an earlier listener. The call is made within the process's task: a
+    /// fault that it strikes takes effect at the process's next await. Points of the network are included if
+    /// a fault is aimed at one.
     pub fn hear_points(&self, listener: impl Fn(&str, &str) + Send + Sync + 'static) {
         let (injector, names) = (Arc::clone(&self.injector), self.world().clone());
         self.world().hear_points(move |process: ProcessId, point: &str| {
@@ -191,8 +191,8 @@ pub struct Struck {
 }
 
 impl Struck {
-    /// Undoes the fault: a link heals, a paused process goes on, a dead one is started again. Returns false
-    /// if it was not in force.
+    /// Undoes the fault: a link heals, a paused process resumes, a dead one restarts. Returns false if it was
+    /// not in force.
     pub fn heal(&self) -> bool {
         self.injector.heal(self.number)
     }

@@ -2,8 +2,8 @@
 //! must be served.
 //!
 //! A run in which everything heals shows that faults do no lasting harm. It can't show that a lock works
-//! without the processes that are gone: a waiter that needs one certain member is served once that member is
-//! back. Source: the liveness phase of TigerBeetle's simulator, `src/vopr.zig`.
+//! without the broken processes: a waiter that needs one certain member is served once that member is back.
+//! Source: the liveness phase of TigerBeetle's simulator, `src/vopr.zig`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Core {
         Self { at: self.at, crashed: others(&self.crashed), cut: others(&self.cut) }
     }
 
-    /// Returns the crashes of the processes outside the core, such as for the verdicts that they excuse.
+    /// Returns the crashes of the processes outside the core, for example for the verdicts that they excuse.
     pub fn crashes(&self) -> impl Iterator<Item = Crash> {
         self.crashed.iter().map(|process| Crash::of(process))
     }
@@ -65,8 +65,7 @@ impl Core {
         !matches!(fault.when, Trigger::At(at) if at >= self.at)
     }
 
-    /// Checks what does not depend on the processes: the phase begins within the run, after each fault that
-    /// strikes at a time.
+    /// Checks the times: the phase begins within the run, after each fault that strikes at a time.
     pub(super) fn check_times(&self, limit: Span, faults: &[Fault]) -> Result<(), Invalid> {
         let (at, place) = (self.at, Place::top("core").key("at"));
         if at.is_zero() {
@@ -131,18 +130,17 @@ impl Core {
     /// Adds to the rules that the core must be served, and the processes outside need not be. `clients` is
     /// the number of clients in the core.
     ///
-    /// The core is served within [`Rules::served_within`], the time of a world in which everything heals,
-    /// and:
+    /// The core must be served within [`Rules::served_within`], the time for a world in which everything
+    /// heals, and:
     ///
-    /// - where leases are sessions, one more TTL. Without the members outside, a cluster may have to elect a
+    /// - if leases are sessions, one more TTL. Without the members outside, a cluster may have to elect a
     ///   leader first, and a new leader gives every session its whole TTL again: that of a dead holder, and
     ///   those of dead waiters before the others in the queue.
-    /// - one longest retry for each client. Members that are gone may leave a bare majority, in which every
-    ///   vote counts: each client may spoil one round for the others. Each may also try a member that is gone
-    ///   first.
+    /// - one longest retry for each client. The members left may be a bare majority, in which every vote
+    ///   counts: each client may spoil one round for the others. Each may also try a broken member first.
     ///
-    /// Where leases are sessions, a key may also stay for longer by one TTL and one retry: a client whose
-    /// member is gone keeps its session alive through another one before it can delete the key.
+    /// If leases are sessions, a key may also stay for longer by one TTL and one retry: a client whose member
+    /// is gone keeps its session alive through another one before it can delete the key.
     ///
     /// Clocks need no allowance, since all run at the true rate in this phase. Neither does the number of
     /// leases that others take meanwhile: the time counts from the end of the last lease of the lock.
@@ -181,8 +179,8 @@ fn check_process(
 const SHARE: f64 = 0.25;
 
 /// Draws the core phase of a random schedule; three schedules in four have none. It begins at most `latest`
-/// after the start. From each quorum group a minority is left outside, and of several clients some, at least
-/// one process in all.
+/// after the start. It leaves out a minority of each quorum group, and some of several clients: at least one
+/// process in all.
 pub(crate) fn draw(
     site: &mut Site,
     quorums: &[Vec<String>],
@@ -203,7 +201,7 @@ pub(crate) fn draw(
     (core.outside().count() > 0).then_some(core)
 }
 
-/// Leaves out from 1 to `most` of the processes, each crashed or cut off.
+/// Leaves 1 to `most` of the processes outside, each crashed or cut off.
 fn leave_out(core: &mut Core, site: &mut Site, processes: &[String], most: usize) {
     if most == 0 {
         return;

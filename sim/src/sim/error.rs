@@ -61,7 +61,7 @@ pub enum RunError {
         location: String,
         /// The function of libc that was called.
         call: &'static str,
-        /// What the call would have reached.
+        /// The part of the outside that the call would have reached.
         outside: Outside,
         /// The trace until then, one line per event. Empty if the code never returned to the simulator.
         trace: String,

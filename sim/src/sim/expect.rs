@@ -15,8 +15,8 @@ use crate::place::{Invalid, Place};
 #[serde(transparent)]
 pub struct Expect(BTreeMap<String, Outcome>);
 
-/// The expected outcome of one arm. A list that is left out is not compared; an empty list must be matched by
-/// an empty one.
+/// The expected outcome of one arm. A list that is left out is not compared; an empty list requires an empty
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
@@ -25,7 +25,7 @@ pub struct Outcome {
     /// The checks that do not hold, by name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub findings: BTreeSet<String>,
-    /// The writes that the resource accepted, in order; a repeated one is not accepted again.
+    /// The writes that the resource accepted, in order; a repeated write is not accepted again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Vec<WriteBy>>,
     /// The writes that it refused, in order.
@@ -37,10 +37,10 @@ pub struct Outcome {
     /// The retries that it recognised as writes it had accepted before, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Vec<WriteBy>>,
-    /// The number of leases that workers got, without grants whose reply never reached its worker.
+    /// The number of leases that workers got. Grants whose reply never reached the worker don't count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<u32>,
-    /// The number of updates by workers that do without the lock.
+    /// The number of updates by workers that work without the lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updates: Option<u32>,
 }
@@ -63,7 +63,7 @@ impl fmt::Display for Mismatch {
 }
 
 impl Outcome {
-    /// Returns the outcome of a run, to be expected by a schedule.
+    /// Returns the outcome of a run, as a schedule expects it.
     pub fn of(report: &Report) -> Self {
         let summary = report.summary();
         Self {

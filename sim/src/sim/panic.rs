@@ -13,7 +13,7 @@ use crate::world::stall::Stall;
 /// Parts of tokio's messages when a call needs a runtime and there is none.
 const NO_TOKIO: [&str; 2] = ["there is no reactor running", "must be called from the context of a Tokio"];
 
-/// The owner of code that no process runs.
+/// The name in errors for code that no process runs.
 const THE_SIMULATOR: &str = "the simulator";
 
 thread_local! {
@@ -23,19 +23,18 @@ thread_local! {
 
 struct Watch {
     world: Option<World>,
-    /// The owner of the code that runs outside all processes.
+    /// The name in errors for code that runs outside all processes.
     outside: &'static str,
     first: Option<Panic>,
 }
 
-/// A panic in a run.
 struct Panic {
     process: String,
     location: String,
     message: String,
 }
 
-/// Keeps the first panic on this thread, which belongs to one run, instead of printing panics.
+/// Keeps the first panic of the run on this thread, instead of printing panics.
 pub(super) fn watch() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -49,8 +48,8 @@ pub(super) fn watch() {
     RUN.set(Some(Watch { world: None, outside: THE_SIMULATOR, first: None }));
 }
 
-/// Sets the world of the run on this thread. Code outside all processes is that of a script if the run has
-/// one, otherwise the simulator's.
+/// Sets the world of the run on this thread. Code outside all processes belongs to the script, or to the
+/// simulator if the run has no script.
 pub(super) fn in_world(world: &World, has_script: bool) {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
@@ -60,7 +59,7 @@ pub(super) fn in_world(world: &World, has_script: bool) {
     });
 }
 
-/// Drops the world, which this thread would keep alive.
+/// Drops the world, which this thread would otherwise keep alive.
 pub(super) fn out_of_world() {
     RUN.with_borrow_mut(|run| {
         if let Some(run) = run {
@@ -70,7 +69,7 @@ pub(super) fn out_of_world() {
     });
 }
 
-/// Returns the error for the first panic of the run on this thread. The run's trace is `trace`.
+/// Returns the error for the first panic of the run on this thread; `trace` is the run's.
 pub(super) fn error(seed: u64, trace: String, payload: &(dyn std::any::Any + Send)) -> RunError {
     if let Some(stall) = payload.downcast_ref::<Stall>() {
         let process = stall.process.clone().map_or(THE_SIMULATOR.to_owned(), of_process);
@@ -120,12 +119,12 @@ fn text(payload: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "without a message".to_owned())
 }
 
-/// Returns how errors call the process.
+/// Returns the name of the process for errors.
 pub(super) fn of_process(name: impl Display) -> String {
     format!("process `{name}`")
 }
 
-/// Returns how errors call the file and line, which may be unknown.
+/// Returns the file and line for errors, which may be unknown.
 pub(super) fn place(location: Option<impl Display>) -> String {
     location.map_or("an unknown place".to_owned(), |location| location.to_string())
 }

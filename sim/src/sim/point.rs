@@ -21,7 +21,7 @@ pub fn of(kind: &Kind) -> Option<&str> {
         Kind::LeaseReleased { .. } => "released",
         Kind::SectionEntered { .. } => "entered",
         Kind::WorkerStep { step, .. } => match step.as_str() {
-            // Events of the lock pass these points: `nth` counts each of them once.
+            // Events of the lock already pass these points: a second passing would count in `nth`.
             "granted" | "released" => return None,
             step => step,
         },

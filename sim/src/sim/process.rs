@@ -106,7 +106,7 @@ impl Process {
     }
 
     /// Passes the point `name`: the trace shows it, and a fault that is aimed at it strikes here. The fault
-    /// takes hold at the process's next await.
+    /// takes effect at the process's next await.
     pub fn point(&self, name: &str) {
         tracing::info!(target: "worker", event = "point_passed", step = name);
     }
@@ -147,7 +147,7 @@ impl Process {
         self.section_with_token(lock, 0)
     }
 
-    /// [`Process::section`] under a grant with this fencing token.
+    /// Enters a section as [`Process::section`] does, under a grant with this fencing token.
     pub fn section_with_token(&self, lock: &str, token: u64) -> Section {
         self.runtime.world().note_section(lock);
         Section::enter(lock, &self.owner(), token)
@@ -165,7 +165,7 @@ impl Process {
         self.poll_cancellable(call, future.as_mut()).await
     }
 
-    /// [`Process::cancellable`] for a future that the caller drops.
+    /// Runs `future` as [`Process::cancellable`] does, but leaves it to the caller to drop.
     pub(crate) async fn poll_cancellable<F: Future>(
         &self,
         call: Call,

@@ -41,14 +41,13 @@ impl Progress {
         lock(&self.state).busy.insert(program);
     }
 
-    /// Notes that the program has ended.
     pub(super) fn finished(&self, program: usize) {
         let mut state = lock(&self.state);
         state.busy.remove(&program);
         state.wake();
     }
 
-    /// Notes that a server's process has died, so that it holds no lock.
+    /// Notes that a server's process has died, so that the server holds no lock.
     pub(super) fn died(&self, server: &str) {
         lock(&self.state).held.retain(|(name, _)| name.as_str() != server);
     }

@@ -1,10 +1,10 @@
-//! New seeds in the course of a run.
+//! New seeds during a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
-/// A new seed for the rest of a run: what it draws before `at` stays as it is.
+/// A new seed for the rest of a run: draws before `at` stay as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rekey {

@@ -12,7 +12,7 @@ use crate::trace::message::Message;
 use crate::trace::text::{self, Names, holder};
 use crate::world::capture::Capture;
 
-/// What one simulated server was asked in a run.
+/// The requests to one simulated server in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Served {
@@ -20,7 +20,7 @@ pub struct Served {
     pub name: String,
     /// The number of requests that it carried out, including those within Lua scripts.
     pub commands: u64,
-    /// How often it refused a command as unknown, by the command.
+    /// The number of times that it refused a command as unknown, by the command.
     pub unknown: BTreeMap<String, u64>,
 }
 
@@ -49,7 +49,7 @@ pub struct Report {
     /// The names of the locks under which processes entered sections by
     /// [`Process::section`](crate::Process::section).
     pub sections: BTreeSet<String>,
-    /// What each simulated server was asked, in the order in which the servers were added.
+    /// The requests to each simulated server, in the order in which the servers were added.
     pub served: Vec<Served>,
     /// True for each fault that struck, in the order in which the faults were added.
     pub struck: Vec<bool>,
@@ -61,7 +61,7 @@ pub struct Report {
     pub messages: Vec<Message>,
     /// The bytes of all connections, if the run recorded its messages.
     pub capture: Option<Capture>,
-    /// What the probes have shown. No part of the history, nor of its hash.
+    /// The results of the probes. They are no part of the history, nor of its hash.
     pub probes: Probes,
 }
 

@@ -33,9 +33,8 @@ use crate::world::World;
 use crate::world::escape::Watched;
 use crate::world::process::ProcessId;
 
-/// The main task of a run: the run ends with it.
+/// The main task of a run. The run ends with it.
 trait Course: Send {
-    /// Its result.
     type Output: Send;
 
     /// True for the user's script.
@@ -62,7 +61,6 @@ struct Times {
 /// The run of all programs to their end.
 struct Programs;
 
-/// The run of a script.
 struct Script<S>(S);
 
 impl Course for Programs {
@@ -98,7 +96,7 @@ impl Sim {
     /// Runs the world to its end, on a thread of its own, and judges the history. The builder is empty
     /// afterwards.
     ///
-    /// The thread is fresh, since only there the order of libraries' hash maps is reproducible.
+    /// The thread is fresh, since the order of libraries' hash maps is reproducible only there.
     ///
     /// # Errors
     ///
@@ -175,7 +173,7 @@ fn on_this_thread<C: Course>(sim: Sim, course: C, watched: &Watched) -> Result<R
         Some(ran) => ran.report.trace(),
         None => record::finish().map_or_else(String::new, |recorded| text::trace(&recorded.events, &names)),
     };
-    // Also if the code swallowed the error of the call, or panicked because of it.
+    // Checked even if the code swallowed the error of the call, or panicked because of it.
     if let Some(escape) = watched.first() {
         let ran = ran.as_ref().ok().and_then(|ran| ran.as_ref().ok());
         return Err(panic::escaped(seed, trace(ran), escape));
@@ -222,7 +220,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
 
     let end = Nanos(world.now());
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
-    // Before the world ends: connections that its end closes are no steps of the run.
+    // Before the world ends: the connections that its end closes are no steps of the run.
     let steps = steps.map(|steps| steps.take()).unwrap_or_default();
     let exercise = world.take_exercise();
     let (servers, capture) = (stage.served(&exercise), world.take_capture());
@@ -263,8 +261,8 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         core.judge_by(&mut rules, stage.clients_but(core));
     }
     let judgement = Judgement { rules, kinds: sim.verdicts, checks: sim.checks };
-    // A check is the user's code, and may use a hash map: it belongs on the run's thread. The audit alone
-    // is faster on the caller's, where its memory is at hand from earlier runs.
+    // A check is the user's code, and may use a hash map: it must run on the run's thread. The audit alone is
+    // faster on the caller's thread, whose memory is warm from earlier runs.
     Ok(if judgement.checks.is_empty() {
         Ran { report, judgement: Some(judgement), output }
     } else {
@@ -275,7 +273,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
 /// A run that is over.
 struct Ran<T> {
     report: Report,
-    /// What is still to be judged.
+    /// The judgement that is left to make, if any.
     judgement: Option<Judgement>,
     output: T,
 }
@@ -302,7 +300,7 @@ fn failed(probes: &Probes, world: &World) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Judges the history by the audit and the checks.
+/// The rules and checks that judge a history.
 struct Judgement {
     rules: Rules,
     /// The verdicts that apply; `None` if all do.
@@ -315,7 +313,7 @@ impl Judgement {
     fn judge(self, mut report: Report) -> Report {
         let _charge = meter::charge(Part::Audit);
         let (kinds, events) = (self.kinds.as_ref(), &report.events);
-        // Without a verdict that applies, there is no audit.
+        // The audit is left out if no verdict applies.
         let is_audited = kinds.is_none_or(|kinds| !kinds.is_empty());
         let mut verdicts = if is_audited { audit(events, &self.rules) } else { Vec::new() };
         verdicts.retain(|verdict| kinds.is_none_or(|kinds| kinds.contains(&verdict.kind)));
@@ -344,7 +342,7 @@ fn begin_later(core: Core, stage: &Arc<Stage>, injector: &Arc<Injector>) {
     });
 }
 
-/// Records the run, and passes its events on to the injector, to the tracking of held locks and to `steps`.
+/// Records the run, and passes its events to the injector, to the tracking of held locks and to `steps`.
 fn listen<C: Course>(world: &World, stage: &Arc<Stage>, injector: &Arc<Injector>, steps: Option<&Steps>) {
     let (watching, counting) = (Arc::clone(injector), Arc::clone(stage));
     let recording = steps.cloned();
@@ -379,8 +377,8 @@ fn warn_of_std_time() {
     });
 }
 
-/// Passes the points of servers and of the network on to the injector and to `steps`. Does nothing if no
-/// fault is aimed at a point and no steps are recorded, as in most runs, since it costs time.
+/// Passes the points of servers and of the network to the injector and to `steps`. To save time, does nothing
+/// if no fault is aimed at a point and no steps are recorded, as in most runs.
 fn forward_points(world: &World, injector: &Arc<Injector>, steps: Option<&Steps>) {
     if injector.points().next().is_none() && steps.is_none() {
         return;

@@ -7,7 +7,7 @@ use crate::faults::{Check, NETWORK, Role, Scene, Trigger};
 use crate::place::{Invalid, Place};
 use crate::span::Span;
 
-/// Names that the simulator uses itself.
+/// Names that the simulator itself uses.
 const RESERVED: [&str; 2] = [NETWORK, "harness"];
 
 /// The points that each process passed in a run without faults, by the name of the process.
@@ -25,7 +25,7 @@ impl Sim {
         Surveyed { sim: self, points }
     }
 
-    /// Checks names and aliases, and the faults unless a subject has checked them by rules of its own.
+    /// Checks names and aliases, and the faults unless a subject has checked them by its own rules.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! A failure schedule: the settings of one run of a subject, as data and as TOML.
 //!
 //! The seed, the limit, the network, the faults and the expectations are common to all subjects; the rest of
-//! the file is the subject's own options. Reading is strict: an entry without effect is an error with its
-//! line, never ignored.
+//! the file is the subject's own options. Reading is strict: an entry without effect is never ignored, but is
+//! an error with its line.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -80,7 +80,7 @@ impl Default for Latency {
 /// The settings of one run of a subject. The same schedule and the same code give the same run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule<O> {
-    /// Its purpose, for someone who has never seen it.
+    /// Its purpose, for a reader who has never seen it.
     pub about: String,
     /// The seed of all randomness in its runs: latencies, owner tokens, backoff. Default 0.
     pub seed: u64,
@@ -121,7 +121,7 @@ struct Shared {
     expect: Expect,
 }
 
-/// The keys of [`Shared`], and that of the faults, which are read against a table.
+/// The keys of [`Shared`], and the key of the faults, which are read against a table.
 const SHARED: [&str; 7] = ["about", "seed", "rekey", "limit", "network", "core", "expect"];
 const FAULT: &str = "fault";
 
@@ -312,8 +312,8 @@ fn lines(fault: &Fault) -> String {
     text
 }
 
-/// Returns the offset of the first table in a TOML text, or the text's end if it has none. All values behind
-/// a table's header belong to that table, so plain values must come first.
+/// Returns the offset of the first table in a TOML text, or the text's end if it has none. All values after a
+/// table's header belong to that table, so plain values must come before it.
 fn first_table(text: &str) -> usize {
     let Ok(table) = DeTable::parse(text) else { return text.len() };
     let line_of = |key: &Spanned<_>| text[..key.span().start].rfind('\n').map_or(0, |newline| newline + 1);

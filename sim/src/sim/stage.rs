@@ -24,13 +24,13 @@ pub(crate) struct Stage {
     world: World,
     pub(super) cast: Cast,
     progress: Arc<Progress>,
-    /// The last [`Process`] made for each process number, with its life. It is reused, since a second one in
-    /// the same life would draw the same random bytes.
+    /// The last [`Process`] made for each process number, with its life. It is reused: a second one in the
+    /// same life would draw the same random bytes.
     processes: Mutex<BTreeMap<usize, (u32, Process)>>,
 }
 
 impl Stage {
-    /// Returns the processes of `cast`. `may_cancel`: true if a fault may cancel a future.
+    /// Creates the processes of `cast`. `may_cancel` is true if a fault may cancel a future.
     pub(super) fn new(world: &World, cast: Cast, may_cancel: bool) -> Arc<Self> {
         let is_client = |number: &usize| {
             matches!(cast.bodies[*number], Body::Program { main: Some(_), role: Role::Client })
@@ -88,13 +88,12 @@ impl Stage {
         self.progress.all_finished(&self.world, u64::MAX).await;
     }
 
-    /// Returns the number of clients in the core.
     pub(super) fn clients_but(&self, core: &Core) -> usize {
         let clients = self.cast.with_role(Role::Client);
         clients.iter().filter(|client| !core.excludes(client)).count()
     }
 
-    /// Returns what each server was asked so far.
+    /// Returns the requests to each server so far.
     pub(super) fn served(&self, exercise: &Exercise) -> Vec<Served> {
         let served = |id: ProcessId| {
             let commands = self.host(id)?.executed();
@@ -125,7 +124,7 @@ impl Stage {
             Body::Program { .. } => {
                 let stage = Arc::clone(self);
                 Box::pin(async move {
-                    // Made here, when the life to which it belongs has begun.
+                    // Made here, after the life to which it belongs has begun.
                     let process = stage.process(id);
                     if let Body::Program { main: Some(main), .. } = &stage.cast.bodies[id.0] {
                         main(process).await;
@@ -190,8 +189,8 @@ impl faults::Stage for Stage {
         matches!(acted, Some(Ok(Acted::Done(_))))
     }
 
-    /// Returns the servers that can evict keys. If aliases exist, only those with one, as clients reach no
-    /// others.
+    /// Returns the servers that can evict keys. If there are aliases, only the servers with one: clients
+    /// reach no others.
     fn servers_of_keys(&self) -> Vec<ProcessId> {
         let stores_keys = |id: &ProcessId| self.host(*id).is_some_and(|host| host.offers("evict"));
         let mut servers: Vec<_> = self.world.processes().filter(stores_keys).collect();

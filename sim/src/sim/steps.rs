@@ -14,19 +14,19 @@ use crate::world::{World, lock};
 pub struct Step {
     /// The true time, in nanoseconds since the run began.
     pub at: u64,
-    /// The process, or the cluster that the history names in its place.
+    /// The process, or the cluster that the history names instead.
     pub process: Name,
     /// The name of the point.
     pub point: Name,
     /// The number of this passing among those of the process, from 1.
     pub nth: u32,
-    /// The processes that had a turn since the step before, whichever process that was of.
+    /// The processes that had a turn since the previous step, of any process.
     pub(crate) ran: Group,
-    /// The processes that read their wall clock since the step before.
+    /// The processes that read their wall clock since the previous step.
     pub(crate) read_wall: Group,
 }
 
-/// A set of processes, by number in their world.
+/// A set of processes, by their numbers in the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Group(u64);
 
@@ -43,7 +43,7 @@ impl Group {
 }
 
 impl Step {
-    /// Returns the process at the other end of the connection, if it is a step of the network.
+    /// Returns the process at the other end of the connection, for a step of the network.
     pub fn peer(&self) -> Option<&str> {
         point::peer(self.point.as_str())
     }
@@ -54,7 +54,7 @@ impl Step {
     }
 }
 
-/// Records the steps of one run. Clones record the same run.
+/// The recorder of the steps of one run. Clones record the same run.
 #[derive(Clone)]
 pub(super) struct Steps {
     world: World,
@@ -70,13 +70,12 @@ struct State {
 }
 
 impl Steps {
-    /// Creates a recorder for a world of so many processes.
+    /// Creates a recorder for a world with this number of processes.
     pub(super) fn new(world: &World, processes: usize) -> Self {
         let state = State { steps: Vec::new(), passed: BTreeMap::new(), counts: vec![(0, 0); processes] };
         Self { world: world.clone(), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Records that the process passes the point.
     pub(super) fn pass(&self, process: &str, point: &str) {
         let mut state = lock(&self.state);
         let State { steps, passed, counts } = &mut *state;

@@ -30,8 +30,8 @@ pub trait Subject: Sync {
     /// The settings of a run beyond the faults, as a schedule file holds them.
     type Options: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 
-    /// Returns the name of this arm. Subjects that take the same schedules and run or judge them differently
-    /// are arms of one experiment.
+    /// Returns the name of this arm. The arms of an experiment are subjects that take the same schedules and
+    /// run or judge them differently.
     fn arm(&self) -> &'static str {
         ONLY_ARM
     }
@@ -52,8 +52,8 @@ pub trait Subject: Sync {
     /// [`Invalid`] with the option that can't be used.
     fn build(&self, options: &Self::Options, sim: &mut Sim) -> Result<(), Invalid>;
 
-    /// Returns simpler options, for shrinking; those that leave out most come first. Each must be smaller in
-    /// the same sense, so that none leads back to `options`. Options of which no world can be built are
+    /// Returns simpler options, for shrinking, those that leave out most first. Each must be smaller in the
+    /// same sense, so that none leads back to `options`. Options from which no world can be built are
     /// skipped. Default: none.
     fn smaller(&self, options: &Self::Options) -> Vec<Self::Options> {
         let _ = options;
@@ -86,7 +86,7 @@ pub trait Subject: Sync {
         let known = from.faults.clone().unwrap_or_else(|| self.faults());
         let scene = sim.surveyed(&from.points);
         let faults = from.faults(&known, &scene, &|| steps(self, &schedule));
-        // A choice of kinds is a choice of all faults: the core phase has others.
+        // A limit to certain kinds holds for all faults, and the core phase has faults of other kinds.
         if from.faults.is_none() && !sim.quorums.is_empty() {
             let (clients, latest) = (sim.scene().with_role(Role::Client), sim.scale_of_faults().times(4));
             schedule.core = core::draw(&mut from.site("core"), &sim.quorums, &clients, latest);
@@ -96,7 +96,8 @@ pub trait Subject: Sync {
                 continue;
             }
             sim.fault(fault);
-            // Leaves out a fault that can't be added, such as a second promotion. No other changes by this.
+            // Leaves out a fault that can't be added, such as a second promotion. This changes no other
+            // fault.
             if sim.check_faults().is_err() {
                 sim.faults.pop();
             }
@@ -130,7 +131,7 @@ pub trait Subject: Sync {
     }
 
     /// Returns the time at which a run of the schedule ends at the latest, once its faults are drawn.
-    /// Default: that of the schedule.
+    /// Default: the schedule's limit.
     fn limit(&self, schedule: &Schedule<Self::Options>) -> Span {
         schedule.limit
     }
@@ -144,7 +145,7 @@ pub trait Subject: Sync {
 /// The arm of a subject with only one.
 const ONLY_ARM: &str = "run";
 
-/// Returns the points that a run of the schedule passes before its core phase, in order; none if it can't be
+/// Returns the points, in order, that a run of the schedule passes before its core phase; none if it can't be
 /// run. Faults can be aimed at them.
 pub fn steps<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Vec<Step> {
     let Ok(mut sim) = build(subject, schedule) else { return Vec::new() };
@@ -174,7 +175,7 @@ impl<F: Fn(&mut Sim) + Sync> Subject for F {
     }
 }
 
-/// Draws options from a seed, each from a stream of its own: adding or removing one changes no other.
+/// A source of options from a seed, each from its own stream: adding or removing one changes no other.
 #[derive(Clone, Debug)]
 pub struct Draw {
     seed: u64,
@@ -204,7 +205,7 @@ impl Draw {
         Self { strategy, ..self }
     }
 
-    /// Returns what a drawn schedule says about itself.
+    /// Returns the `about` of a drawn schedule.
     pub(crate) fn about(&self) -> String {
         match self.strategy {
             Strategy::Uniform => format!("drawn from seed {}", self.seed),
@@ -212,8 +213,8 @@ impl Draw {
         }
     }
 
-    /// Draws faults of the kinds in `known` by the strategy. Those that don't suit the schedule are left to
-    /// the caller to drop. `steps` runs the schedule without faults.
+    /// Draws faults of the kinds in `known` by the strategy. The caller drops those that don't suit the
+    /// schedule. `steps` runs the schedule without faults.
     pub(crate) fn faults(
         &self,
         known: &Faults,
@@ -344,7 +345,8 @@ pub fn load<S: Subject>(subject: &S, path: &Path) -> Result<Schedule<S::Options>
     }
 }
 
-/// The largest schedule file, in bytes. The largest that people wrote or searches saved have a few thousand.
+/// The size limit of a schedule file, in bytes. Real ones, written by people or saved by searches, have a few
+/// thousand.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 fn read(path: &Path) -> io::Result<String> {

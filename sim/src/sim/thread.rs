@@ -1,6 +1,6 @@
 //! The thread of a run, and the limit of its real time.
 //!
-//! A thread can't be stopped. One that exceeds the limit is left behind, and runs on until the program ends.
+//! A thread can't be stopped. One that exceeds the limit is abandoned, and runs until the program ends.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ struct Watch {
     ended: Sender<()>,
 }
 
-/// Returns the result of `run`, which it calls on a fresh thread.
+/// Calls `run` on a fresh thread, and returns its result.
 ///
 /// # Errors
 ///
@@ -48,8 +48,8 @@ pub(super) fn call<T: Send + 'static>(
     Ok(result)
 }
 
-/// As [`call`], for a run that borrows from its caller. The caller can't go on without it, so that a run that
-/// exceeds the limit ends the program, with its error on stderr.
+/// Calls `run` as [`call`] does, but lets it borrow from its caller. The caller can't continue without it, so
+/// a run that exceeds the limit ends the program, with its error on stderr.
 pub(super) fn call_borrowing<T: Send>(
     seed: u64,
     limit: Duration,
@@ -88,14 +88,13 @@ impl Watch {
         #[cfg(target_os = "linux")]
         crate::world::interrupt::begin(&self.watched);
         let result = run(&self.watched);
-        // Also dropped by a panic.
+        // A panic drops it, too.
         drop(self.ended);
         result
     }
 }
 
 impl End {
-    /// Waits until the run has ended.
     fn wait(&self) -> Result<(), RunError> {
         match self.ended.recv_timeout(self.limit) {
             Err(RecvTimeoutError::Timeout) => Err(self.hung()),
@@ -105,7 +104,7 @@ impl End {
 
     fn hung(&self) -> RunError {
         let (seed, limit) = (self.seed, self.limit);
-        // Code that tries again for ever after each refused call.
+        // The code retries for ever after each refused call.
         if let Some(escape) = self.watched.first() {
             return panic::escaped(seed, String::new(), escape);
         }

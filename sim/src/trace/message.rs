@@ -11,7 +11,7 @@ pub struct Message {
     pub to: String,
     /// The true time at which its first byte was sent, in nanoseconds since the run began.
     pub sent: u64,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
     /// True if it answers an earlier message of the same connection.
     pub is_reply: bool,
@@ -21,7 +21,7 @@ pub struct Message {
     pub bytes: Vec<u8>,
 }
 
-/// What became of a message.
+/// The fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It arrived at this true time, in nanoseconds since the run began. `held` is true if a cut link held it

@@ -1,5 +1,5 @@
-//! What every connection of a run carried: who opened it and when, its segments, how each direction ended,
-//! and what became of each of them.
+//! The content of every connection of a run: its opener and its time, its segments, the end of each
+//! direction, and the fate of each of them.
 //!
 //! A world captures only if it is told to ([`World::capture`](super::World::capture)). Capturing draws
 //! nothing, wakes nothing and delays nothing, so a run is the same with it and without.
@@ -37,7 +37,7 @@ pub struct Handshake {
 pub struct Leg {
     /// The time at which it was sent.
     pub sent: u64,
-    /// What became of it. It is lost if the opener gives up.
+    /// Its fate. It is lost if the opener gives up.
     pub passage: Passage,
     /// True if the link was slower than its latency allows.
     pub is_slow: bool,
@@ -62,7 +62,7 @@ pub struct Connection {
     pub segments: Vec<Segment>,
     /// The ends of both directions, in the order in which they were sent. A close may be followed by a reset.
     pub endings: Vec<End>,
-    /// What an end tried to send after the connection was reset. It is lost, and no packet has it.
+    /// The segments that an end tried to send after a reset. They are lost, and no packet has them.
     pub unsent: Vec<Segment>,
 }
 
@@ -90,7 +90,7 @@ pub struct Segment {
     pub sent: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What became of it.
+    /// Its fate.
     pub passage: Passage,
 }
 
@@ -103,7 +103,7 @@ pub struct End {
     pub sent: u64,
     /// True for a reset, false for a close.
     pub is_reset: bool,
-    /// What became of it.
+    /// Its fate.
     pub passage: Passage,
 }
 
@@ -116,7 +116,7 @@ pub enum Side {
     Acceptor,
 }
 
-/// What became of a segment, or of the end of a direction.
+/// The fate of a segment, or of the end of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
     /// It arrives at this time. A time after the end of the run means that it was in flight then.
@@ -178,7 +178,7 @@ impl Passage {
     }
 }
 
-/// What the network notes while it runs, or nothing if the world does not capture.
+/// The notes of the network while it runs; none if the world does not capture.
 ///
 /// It names one direction of a connection by its pipe. The pipe that the opener writes has an even number,
 /// and the opposite direction the number after it.

@@ -71,7 +71,7 @@ pub(crate) struct Escape {
     pub(crate) outside: Outside,
 }
 
-/// What the code of a run does, for the thread that waits for the run.
+/// The activity of a run's code, for the thread that waits for the run.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     first: Mutex<Option<Escape>>,

@@ -40,7 +40,7 @@ pub(super) struct Network {
     pub(super) pipes: Vec<Pipe>,
     latency: (u64, u64),
     pub(super) listeners: BTreeMap<String, Listening>,
-    /// What all connections carry, if the world captures it.
+    /// The content of all connections, if the world captures it.
     pub(super) notes: Notes,
 }
 

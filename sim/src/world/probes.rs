@@ -32,7 +32,7 @@ pub(crate) struct Own {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failed {
     pub(crate) name: String,
-    /// What is wrong: the probe's sentence and its place.
+    /// The problem: the probe's sentence and its place.
     pub(crate) problem: String,
     /// The true time, in nanoseconds.
     pub(crate) at: u64,

@@ -204,7 +204,7 @@ fn each_arm_exports_files_of_its_own() {
     let file = |name: &str| Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let (pcap, perfetto) = (file("export.pcapng"), file("export.pftrace"));
     for stem in ["export", "export-fenced", "export-unfenced"] {
-        // Those of an earlier run of this test.
+        // Left by an earlier run of this test.
         let _ = std::fs::remove_file(file(&format!("{stem}.pcapng")));
         let _ = std::fs::remove_file(file(&format!("{stem}.pftrace")));
     }

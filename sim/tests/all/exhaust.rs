@@ -14,7 +14,7 @@ use sim::lab::{Arm, Options, System, small};
 use sim::museum::{Museum, Mutant};
 use sim::{Process, Schedule, Sim, Span, Subject};
 
-/// Whether the search goes on: always.
+/// Returns true: the search always continues.
 fn on(_: &Progress) -> bool {
     true
 }

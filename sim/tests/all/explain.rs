@@ -10,7 +10,7 @@ use sim::lab::{Arm, Options};
 use sim::museum::Museum;
 use sim::{Schedule, Span, Subject};
 
-/// Whether the schedule fails with the explained cause.
+/// Returns true if the schedule fails with the explained cause.
 fn fails<S: Subject>(subject: &S, schedule: &Schedule<S::Options>, explanation: &Explanation) -> bool {
     let causes = Causes::of(subject, schedule, &sim::sim::run(subject, schedule));
     causes.violations.contains(&explanation.cause) || causes.excused.contains(&explanation.cause)

@@ -32,7 +32,7 @@ struct Found {
     shrunk: Shrunk<Options>,
 }
 
-/// What a random search finds for each of [`MUTANTS`], shrunk.
+/// Returns the findings of a random search for each of [`MUTANTS`], shrunk.
 fn found() -> &'static [Found] {
     static FOUND: OnceLock<Vec<Found>> = OnceLock::new();
     FOUND.get_or_init(|| MUTANTS.into_iter().map(search).collect())

@@ -151,8 +151,8 @@ fn a_release_is_done_when_no_majority_can_remain() {
 }
 
 proptest! {
-    /// Whatever the answers and their order: every round ends with the last answer at the latest, and its
-    /// outcome never changes.
+    /// Every round ends with the last answer at the latest, and its outcome never changes, for all answers in
+    /// any order.
     #[test]
     fn every_round_ends_and_keeps_its_outcome(
         nodes in 3..8usize, answers in proptest::collection::vec((0..8usize, 0..4u8), 40),

@@ -23,7 +23,7 @@ use super::progress::Progress;
 use super::stopwatch::Stopwatch;
 use super::{Outcome, arm_name, interrupt, interrupted, print, probes, replay, wrap, wrap_lines};
 
-/// What is searched, and how.
+/// The subject and the options of a search.
 pub(crate) struct Plan {
     /// Schedules of this system only, if it is given.
     pub(crate) system: Option<System>,
@@ -86,7 +86,7 @@ pub(crate) fn explore(plan: &Plan) -> Outcome {
     print(&table(&tally, &[Arm::Fenced], began.elapsed().as_secs_f64()))?;
     let mut told = BTreeSet::new();
     for violation in &violations {
-        // Those of a cause that come later are duplicates.
+        // Later ones of the same cause are duplicates.
         if told.insert((violation.arm, &violation.cause)) {
             report(violation, &following.best(violation), &tally, plan)?;
         }

@@ -10,7 +10,7 @@ use crate::faults::{Fault, Role, Scene};
 pub struct Break<O> {
     /// The number of its faults, beside those of the base.
     pub faults: usize,
-    /// The faults, with the roles of the processes that they befall, and what breaks:
+    /// The faults, the roles of the processes that they affect, and the broken promise:
     /// `pause client: stale_write`.
     pub cause: String,
     /// The violation, with the schedule that shows it again.
@@ -28,7 +28,7 @@ impl<O> Default for Breaks<O> {
 }
 
 impl<O: Clone> Breaks<O> {
-    /// Keeps the placement unless its cause has one that is as small.
+    /// Keeps the placement unless there is one of the same cause that is as small.
     pub(super) fn add(&mut self, found: Break<O>) {
         match self.0.get(&found.cause) {
             Some(known) if known.faults <= found.faults => {}
@@ -44,7 +44,7 @@ impl<O: Clone> Breaks<O> {
         self.0.values()
     }
 
-    /// Returns those that break something with as few faults as anything breaks it, the smallest first.
+    /// Returns the placements that break a promise with as few faults as any, the smallest first.
     pub(super) fn smallest(&self) -> Vec<Break<O>> {
         let mut fewest: BTreeMap<String, usize> = BTreeMap::new();
         for found in self.0.values() {

@@ -20,11 +20,10 @@ pub struct Exhausted<O> {
     pub runs: u64,
     /// Number of these placements whose results come from the progress file.
     pub resumed: u64,
-    /// Number of first faults below which not all placements were run. The number of these placements is not
-    /// known.
+    /// Number of first faults whose placements were not all run. The number of these placements is not known.
     pub remaining: usize,
-    /// Number of first faults left out since they touch no step, or first touch the same step as one that was
-    /// placed.
+    /// Number of first faults that were left out: they touch no step, or first touch the same step as one
+    /// that was placed.
     pub alike: u64,
     /// Number of placements that the subject refuses, such as a second promotion.
     pub refused: u64,
@@ -40,7 +39,7 @@ pub struct Exhausted<O> {
     pub(super) targets: Vec<(Kind, Vec<String>)>,
     /// The points of the run without faults: for each process, the names with the numbers of passings.
     pub(super) points: BTreeMap<String, BTreeMap<String, u32>>,
-    /// The processes that faults befall, unless it is all.
+    /// The processes that faults may affect; `None` for all.
     pub(super) befall: Option<BTreeSet<String>>,
 }
 

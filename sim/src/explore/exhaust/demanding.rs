@@ -7,7 +7,7 @@ use resource::audit::VerdictKind;
 use crate::faults::Faults;
 use crate::{Draw, Invalid, Schedule, Sim, Subject};
 
-/// The same subject, but these verdicts are always violations. So an arm without fencing is held to the
+/// The same subject, but these verdicts are always violations. It holds an arm without fencing to the
 /// promises of fencing.
 #[derive(Clone, Debug)]
 pub struct Demanding<S> {

@@ -11,7 +11,7 @@ use crate::faults::{
 };
 use crate::span::{Shift, Span};
 
-/// The time for which a link delays all that enters it: a message, and those that follow at once.
+/// The time for which a link delays messages that enter it: one message, and others right after it.
 const DELAYED: Span = Span::from_millis(1);
 
 /// A kind of fault, with its duration. It is placed on all processes or links that suit it.
@@ -19,22 +19,22 @@ const DELAYED: Span = Span::from_millis(1);
 pub enum Kind {
     /// Pauses a process for this long.
     Pause(Span),
-    /// Kills a process, with a loss of power if it is a server with a disk, and starts it again after this
-    /// time. A resource without a disk is spared: it could not keep its promise.
+    /// Kills a process, and restarts it after this time. Power is lost if it is a server with a disk. A
+    /// resource without a disk is spared: it could not keep its promise.
     Crash(Span),
-    /// Shuts a server that has a disk down, and starts it again after this time.
+    /// Shuts down a server that has a disk, and restarts it after this time.
     Stop(Span),
-    /// Cuts the link between a client and another process in both directions, for this long.
+    /// Cuts the link between a client and another process in both directions for this long.
     Cut(Span),
     /// Cuts one direction of such a link for this long.
     CutOneWay(Span),
-    /// Cuts a client off from all servers, if there are several, for this long.
+    /// Cuts a client off from all servers for this long, if there are several servers.
     Isolate(Span),
     /// Resets the connections between a client and another process.
     Reset,
-    /// Delays by this time all that one end of such a link sends within a millisecond.
+    /// Delays by this time everything that one end of such a link sends within a millisecond.
     Delay(Span),
-    /// Steps the wall clock of a process by this.
+    /// Steps the wall clock of a process by this shift.
     Step(Shift),
     /// Makes a member of a cluster its leader.
     Lead,
@@ -45,8 +45,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the kinds that a search places if no others are named: all but [`Kind::Cancel`], which no
-    /// client without such a call has. Their durations are 0.5 and 1.5 times `scale`, the TTL of leases.
+    /// Returns the default kinds: all but [`Kind::Cancel`], since a client may have no such call. Their
+    /// durations are 0.5 and 1.5 times `scale`, the TTL of leases.
     pub fn all(scale: Span) -> Vec<Self> {
         let (half, longer) = (part(scale, 1), part(scale, 3));
         let shift = i64::try_from(longer.as_nanos()).unwrap_or(i64::MAX);
@@ -84,8 +84,8 @@ impl Kind {
         }
     }
 
-    /// Returns the faults of this kind in the world, of which the subject may refuse some. `links` are the
-    /// pairs of processes that have connections.
+    /// Returns the faults of this kind in the world; the subject may refuse some. `links` are the pairs of
+    /// processes that have connections.
     pub(super) fn faults(self, sim: &Sim, links: &[(String, String)]) -> Vec<Candidate> {
         let scene = sim.scene();
         match self {

@@ -8,22 +8,22 @@
 //! # What is left out
 //!
 //! *Lineage.* A run is a sequence of [steps](crate::sim::Step). Each step records which processes had a turn
-//! since the step before, and which read their wall clocks. A fault touches some steps: a pause those before
-//! which its process had a turn, a cut those that send on its link, a step of a clock those before which the
-//! clock was read. Up to the first step that it touches, the run with the fault is the run without it. So of
-//! all points between two steps that a fault touches, the last one stands for the others. A fault that
-//! touches no step any more changes nothing by itself. Together with a fault that is placed later it may; the
+//! since the step before, and which read their wall clocks. A fault touches some steps: a pause touches those
+//! before which its process had a turn, a cut those that send on its link, a step of a clock those before
+//! which the clock was read. Up to the first step that it touches, the run with the fault equals the run
+//! without it. So of all points between two steps that a fault touches, the last one stands for the others. A
+//! fault that touches no later step changes nothing by itself. It may change something together with a fault
+//! placed after it; the tree then has the two in the other order, the later one first.
 //! tree has the two in the other order then, the later one first.
 //!
-//! Two limits of the argument are in the claim. A fault that is moved to a later point also ends later, by
+//! The claim states two limits of the argument. A fault that is moved to a later point also ends later, by
 //! the time between the two points: its duration differs. And no fault is placed between two points. Members
 //! of a cluster exchange messages that are no steps, so a fault of one touches the steps of all. Faults that
-//! reset connections or restart a process cause new steps: they are placed behind the last step, too.
+//! reset connections or restart a process cause new steps, so they are also placed after the last step.
 //!
-//! Nothing else is left out. Processes that differ in their names alone are no mirror images of each other:
-//! they draw random numbers of their own, so a fault of one may break a promise that the same fault of the
-//! other does not. And runs are never merged, although many reach the same state: the memories of clients
-//! can't be compared.
+//! Nothing else is left out. Processes that differ only in their names are not symmetric: each draws its own
+//! random numbers, so a fault of one may break a promise that the same fault of the other does not. And runs
+//! are never merged, although many reach the same state: the memories of clients can't be compared.
 
 mod breaks;
 mod claim;
@@ -68,17 +68,17 @@ pub struct Scope {
     /// The kinds of faults. Default: [all](Kind::all), with durations by the [scale](Sim::scale) of the
     /// world.
     pub kinds: Option<Vec<Kind>>,
-    /// The processes that the faults befall; a fault of a link befalls both of its ends. Default: all.
+    /// The processes that faults may affect; a fault of a link affects both of its ends. Default: all.
     pub befall: Option<BTreeSet<String>>,
     /// Number of threads. Default 1.
     pub threads: usize,
     /// The file that keeps the progress. If it exists, the search continues from it.
     pub progress: Option<PathBuf>,
-    /// True if placements are left out for which others stand. Default true.
+    /// True if placements are left out when others stand for them. Default true.
     pub is_pruned: bool,
     /// True if the search ends with the first violation. Default false.
     pub ends_at_first: bool,
-    /// Asked before each run: true ends the search, whose result is then of the placements that were run.
+    /// Called before each run: true ends the search. Its result then covers the placements that were run.
     /// Default: always false.
     pub stop: fn() -> bool,
 }
@@ -188,7 +188,7 @@ pub fn exhaust<S: Subject>(
     let tasks: Vec<_> =
         first.placed.iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
     let keeper = Keeper::<S> { done: Mutex::new((done, 0)), scope, identity, all: first.placed.len() };
-    // The parts that were stopped: what they have found counts, but they are not done.
+    // The parts that were cut short: their findings count, but they are not done.
     let cut = Mutex::new(Part::default());
     pool::run(scope.threads, tasks.into_iter(), |(number, placement)| -> Result<_, ExhaustError> {
         let mut part = Part::default();
@@ -222,7 +222,7 @@ pub fn exhaust<S: Subject>(
     })
 }
 
-/// Keeps the parts of a search that are done, and saves them from time to time.
+/// The parts of a search that are done, which are saved from time to time.
 struct Keeper<'a, S: Subject> {
     /// The parts, and the runs since they were saved.
     done: Mutex<(Done<S::Options>, u64)>,
@@ -261,8 +261,8 @@ fn default_kinds<S: Subject>(subject: &S, base: &Schedule<S::Options>) -> Result
     Ok(Kind::all(sim::build(subject, base)?.scale_of_faults()))
 }
 
-/// Returns the hash of all that the result of a search depends on: the first faults, by whose numbers the
-/// progress is kept, among them.
+/// Returns the hash of everything that the result of a search depends on, including the first faults, by
+/// whose numbers the progress is kept.
 fn identity<S: Subject>(
     subject: &S,
     base: &Schedule<S::Options>,

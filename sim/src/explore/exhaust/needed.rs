@@ -6,7 +6,7 @@ use super::breaks::Break;
 use super::{ExhaustError, Progress, Scope, exhaust};
 use crate::{Schedule, Subject};
 
-/// The least number of faults that breaks a promise of a workload.
+/// The least number of faults that break a promise of a workload.
 #[derive(Clone, Debug)]
 pub enum Needed<O> {
     /// This number, as in this placement.
@@ -24,8 +24,8 @@ impl<O> fmt::Display for Needed<O> {
     }
 }
 
-/// Finds the least number of faults, `scope.faults` at most, that breaks a promise of the subject in the
-/// workload of `base`: none, then one, and so on.
+/// Finds the least number of faults, at most `scope.faults`, that break a promise of the subject in the
+/// workload of `base`. Tries none, then one, and so on.
 ///
 /// # Errors
 ///
@@ -38,8 +38,8 @@ pub fn faults_needed<S: Subject>(
     faults_needed_watched(subject, base, scope, |_| true)
 }
 
-/// Finds the number as [`faults_needed`] does, and calls `go_on` as [`exhaust`] does. If it returns false, or
-/// `scope.stop` ends the search, the result is what is known by then.
+/// Finds the number as [`faults_needed`] does, and calls `go_on` as [`exhaust`] does. If `go_on` returns
+/// false or `scope.stop` ends the search, returns what is known by then.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! The progress of a search in a file, so that it can go on where it stopped.
+//! The progress of a search in a file, so that the search can continue where it stopped.
 //!
-//! A file has two lines. The second one is the progress. The first one says by which program and of which
-//! search it is, and has a checksum of all three. A search believes the counts of a file only if all of that
-//! is right: a wrong count would be a false claim.
+//! A file has two lines. The first one names the program and the search, and has a checksum of both and of
+//! the second line, which is the progress. A search uses the counts only if all of that is right: a wrong
+//! count would be a false claim.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::{Schedule, Subject};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProgressError {
-    /// It can't be read, or the program can't read itself.
+    /// It can't be read, or the program can't read its own file.
     #[error("can't read {}: {source}", .file.display())]
     Read {
         /// The file.
@@ -32,7 +32,7 @@ pub enum ProgressError {
         /// The reason.
         source: io::Error,
     },
-    /// It can't be written. The search ends, and has found these violations so far.
+    /// It can't be written. The search ends, with the violations found so far.
     #[error("{source}{found}")]
     Write {
         /// The reason.
@@ -40,12 +40,12 @@ pub enum ProgressError {
         /// The violations, with their schedules.
         found: Lost,
     },
-    /// It is no progress of a search, was changed, or is the progress of another search or program.
+    /// It is no progress of a search, was changed, or belongs to another search or program.
     #[error("{}: {problem}: name another file, or delete it to begin anew", .file.display())]
     Other {
         /// The file.
         file: PathBuf,
-        /// What is wrong with the file.
+        /// The problem with the file.
         problem: String,
     },
 }
@@ -68,7 +68,7 @@ pub(super) type Done<O> = BTreeMap<usize, Part<O>>;
 struct Head {
     /// The version and the hash of the program that has run the search.
     program: String,
-    /// The hash of all else that the result of the search depends on.
+    /// The hash of everything else that the result of the search depends on.
     search: String,
     /// The checksum of the program, the search and the second line.
     checksum: String,
@@ -85,14 +85,14 @@ fn checksum(program: &str, search: &str, done: &str) -> String {
     format!("{:032x}", xxh3_128(format!("{program}\n{search}\n{done}").as_bytes()))
 }
 
-/// Returns the version of this crate and the hash of the running program: with another lock, client or
-/// simulator, a placement that has held may break a promise.
+/// Returns the version of this crate and the hash of the running program. With another lock, client or
+/// simulator, a placement may break a promise that it kept before.
 fn program() -> io::Result<String> {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     if let Some(program) = PROGRAM.get() {
         return Ok(program.clone());
     }
-    // The file that is running, also if it was replaced since.
+    // The file of the running program, even if it was replaced since.
     let own = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
     let (mut file, mut hash) = (std::fs::File::open(own)?, Xxh3::new());
     let mut bytes = vec![0; 1 << 20];
@@ -161,7 +161,7 @@ pub(super) fn load<S: Subject>(
     saved.into_iter().map(part).collect::<Result<_, String>>().map_err(other)
 }
 
-/// Writes the parts that are done. The file is replaced in one step, so that it is never half written.
+/// Writes the parts that are done. Replaces the file in one step, so that it is never half written.
 pub(super) fn save<S: Subject>(
     file: &Path,
     search: &str,

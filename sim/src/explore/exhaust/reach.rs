@@ -1,4 +1,4 @@
-//! The reach of a fault: the steps of a run whose outcome it may change.
+//! The reach of a fault: the steps of a run that it may change.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ impl Members {
         Self { names, group }
     }
 
-    /// Returns the process alone, or all members of its cluster: they exchange messages that are no steps.
+    /// Returns the process alone, or all members of its cluster, which exchange messages that are no steps.
     fn with_peers(sim: &Sim, process: &str) -> Self {
         let is_member = !sim.clusters().is_empty() && sim.scene().role(process) == Some(Role::Server);
         if is_member { Self::servers(sim) } else { Self::of(sim, BTreeSet::from([process.to_owned()])) }
@@ -52,22 +52,23 @@ impl Members {
 }
 
 impl Reach {
-    /// A fault that stops the process.
+    /// Returns the reach of a fault that stops the process.
     pub(super) fn running(sim: &Sim, process: &str) -> Self {
         Self::Running(Members::with_peers(sim, process))
     }
 
-    /// A fault that ends the process and its connections.
+    /// Returns the reach of a fault that ends the process and its connections.
     pub(super) fn life(sim: &Sim, process: &str) -> Self {
         Self::Life(Members::with_peers(sim, process))
     }
 
-    /// A fault of all servers.
+    /// Returns the reach of a fault of all servers.
     pub(super) fn servers(sim: &Sim) -> Self {
         Self::Running(Members::servers(sim))
     }
 
-    /// A fault of the process's wall clock. A server also sets timers by it, which are no readings.
+    /// Returns the reach of a fault of the process's wall clock. A server also sets timers by its clock, and
+    /// these are no readings.
     pub(super) fn wall_clock(sim: &Sim, process: &str) -> Self {
         match sim.scene().role(process) {
             Some(Role::Server) => Self::running(sim, process),
@@ -75,12 +76,12 @@ impl Reach {
         }
     }
 
-    /// A fault of the bytes that `from` sends to `to`.
+    /// Returns the reach of a fault of the bytes that `from` sends to `to`.
     pub(super) fn one_way(from: &str, to: &str) -> Self {
         Self::Links(BTreeSet::from([(from.to_owned(), to.to_owned())]))
     }
 
-    /// A fault of the connections between two processes.
+    /// Returns the reach of a fault of the connections between two processes.
     pub(super) fn connections(one: &str, other: &str) -> Self {
         Self::Connections(one.to_owned(), other.to_owned())
     }
@@ -105,7 +106,7 @@ impl Reach {
         }
     }
 
-    /// Returns true if the fault may have an effect behind the last step: it may cause new steps.
+    /// Returns true if the fault may have an effect after the last step: it may cause new steps.
     pub(super) fn outlasts(&self) -> bool {
         !matches!(self, Self::Links(_))
     }

@@ -50,7 +50,7 @@ pub(super) struct Search<'a, S: Subject> {
     is_pruned: bool,
     /// True if a part ends with its first violation.
     ends_at_first: bool,
-    /// Asked before each run: true ends the search.
+    /// Called before each run: true ends the search.
     pub(super) stop: fn() -> bool,
     /// For each point looked up so far, whether a fault can be aimed at it.
     points: Mutex<BTreeMap<(Name, Name), bool>>,
@@ -67,7 +67,7 @@ impl<'a, S: Subject> Search<'a, S> {
         Self { subject, base, candidates, is_pruned, ends_at_first, stop: || false, points }
     }
 
-    /// Runs the base, and lists the faults of these kinds that suit its world and befall only processes of
+    /// Runs the base, and lists the faults of these kinds that suit its world and affect only processes in
     /// `befall`.
     pub(super) fn survey(
         &mut self,
@@ -110,7 +110,7 @@ impl<'a, S: Subject> Search<'a, S> {
         if self.is_pruned { places.pruned(&self.candidates) } else { places.all(&self.candidates) }
     }
 
-    /// Runs a placement, and all that add up to `deeper` faults to it.
+    /// Runs a placement, and all placements that add up to `deeper` faults to it.
     pub(super) fn descend(
         &self,
         placement: &Placement,

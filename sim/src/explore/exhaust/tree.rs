@@ -7,7 +7,7 @@ use crate::faults::{Fault, Trigger};
 use crate::sim::Step;
 use crate::span::Span;
 
-/// A fault to place in a run, beside those that it has.
+/// A fault to place in a run, beside the faults that the run has.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
     pub(super) fault: Fault,
@@ -19,17 +19,16 @@ pub(super) struct Placement {
 #[derive(Default)]
 pub(super) struct Placements {
     pub(super) placed: Vec<Placement>,
-    /// Number left out since they touch no step, or first touch the same step as one that is placed.
+    /// Number left out: they touch no step, or first touch the same step as one that is placed.
     pub(super) alike: u64,
 }
 
 /// The points of a run at which faults may be placed.
 pub(super) struct Places<'a> {
-    /// The steps of the run.
     pub(super) steps: &'a [Step],
-    /// For each step, whether a fault can be aimed at it.
+    /// True for each step at which a fault can be aimed.
     pub(super) is_point: Vec<bool>,
-    /// The first step at which a fault may be placed: that of the fault before.
+    /// The first step at which a fault may be placed: the step of the previous fault.
     pub(super) first: usize,
 }
 
@@ -47,7 +46,8 @@ impl Places<'_> {
         let mut found = Placements::default();
         let mut last_of: BTreeMap<usize, usize> = BTreeMap::new();
         let mut point = None;
-        // A step is touched by a fault at a point before it; what is behind all steps by one at the last.
+        // A fault that touches a step is placed at a point before it; one that outlasts all steps, at the
+        // last point.
         for index in self.first..=self.steps.len() {
             let before = index.checked_sub(1).filter(|before| *before >= self.first);
             point = before.filter(|before| self.is_point[*before]).or(point);

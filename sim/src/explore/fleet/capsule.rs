@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::json::{FleetError, json, read_json};
 
-/// Where a result comes from: the search, and the versions of all code in it.
+/// The origin of a result: the search, and the versions of all code in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The version of this crate.
     pub version: String,
-    /// The trace hashes of a few fixed schedules: they change with the code of any lock, client, server or
+    /// The trace hashes of a few fixed schedules. They change with the code of any lock, client, server or
     /// dependency that runs in them.
     pub behaviour: String,
-    /// The system and the mistake that are searched.
+    /// The system and the mistake.
     pub subject: String,
     /// The strategies, as the command names them.
     pub strategy: String,
@@ -47,7 +47,7 @@ pub struct Capsule {
     pub schedule: String,
     /// The schedule as it was drawn.
     pub drawn: String,
-    /// The trace hash of the shrunk schedule's run, in hexadecimal; `None` if the run has no end.
+    /// The trace hash of the shrunk schedule's run, in hexadecimal; `None` if the run did not end.
     pub trace_hash: Option<String>,
     /// The search that found it.
     pub search: Origin,
@@ -68,8 +68,8 @@ impl Capsule {
         Ok(files::write(&path.with_extension("toml"), &self.schedule)?)
     }
 
-    /// Saves it in the folder, which is created if need be. If another violation has files of its name there,
-    /// takes the first name of `NAME-2`, `NAME-3` and so on that is free.
+    /// Saves it in the folder, which is created if need be. If its name belongs to another violation there,
+    /// takes the first free name of `NAME-2`, `NAME-3` and so on.
     ///
     /// # Errors
     ///
@@ -85,8 +85,8 @@ impl Capsule {
         self.save(folder)
     }
 
-    /// Returns whether its name is free in the folder, or has the files of this violation. A free name is
-    /// taken in one step, so that two searches never both have it.
+    /// Returns true if its name is free in the folder, or belongs to this violation. Takes a free name in one
+    /// step, so that two searches never both get it.
     fn claim(&self, folder: &Path) -> Result<bool, FleetError> {
         let path = self.path(folder);
         let schedule = path.with_extension("toml");
@@ -99,16 +99,15 @@ impl Capsule {
         Ok(read(&path).is_ok_and(|there| there.is_of(self)))
     }
 
-    /// Deletes its files from the folder.
     pub(super) fn remove(&self, folder: &Path) {
         let path = self.path(folder);
         for path in [path.with_extension("toml"), path] {
-            // Ignored: a schedule that stays although there are shorter ones is no loss.
+            // Ignored: a schedule that stays beside shorter ones does no harm.
             let _ = std::fs::remove_file(path);
         }
     }
 
-    /// Returns whether the two are of one violation: the schedule as it was drawn, and its cause.
+    /// Returns true if both are of one violation: the same drawn schedule and the same cause.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         (self.seed, &self.drawn, &self.cause, &self.arm)
             == (other.seed, &other.drawn, &other.cause, &other.arm)
@@ -119,13 +118,12 @@ impl Capsule {
         folder.join(format!("{}.json", self.name))
     }
 
-    /// The order of preference among capsules of one cause: shorter ones first, then lower seeds.
+    /// Returns the rank among capsules of one cause: shorter ones first, then lower seeds.
     pub(super) fn rank(&self) -> (usize, u64) {
         (self.faults, self.seed)
     }
 }
 
-/// Reads a capsule.
 pub(super) fn read(path: &Path) -> Result<Capsule, FleetError> {
     read_json(path, "capsule")
 }

@@ -17,29 +17,29 @@ pub const KEPT_MAX: usize = 4;
 pub struct Capsules {
     folder: PathBuf,
     kept: BTreeMap<String, Vec<Capsule>>,
-    /// The names of their files, by the names that they were added with.
+    /// The names of their files, by the names with which they were added.
     names: BTreeMap<String, String>,
 }
 
 impl Capsules {
     /// Keeps capsules in the folder, which is created with the first one. Files of other searches stay: a new
-    /// capsule whose name they have gets another one.
+    /// capsule gets another name if they have its own.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), kept: BTreeMap::new(), names: BTreeMap::new() }
     }
 
-    /// Returns whether a capsule of this cause with so many faults would be kept.
+    /// Returns true if a capsule of this cause with this number of faults would be kept.
     pub fn would_keep(&self, cause: &str, faults: usize, seed: u64) -> bool {
         let kept = self.kept.get(cause).map_or(&[][..], Vec::as_slice);
         kept.len() < KEPT_MAX || kept.last().is_some_and(|worst| (faults, seed) < worst.rank())
     }
 
-    /// Keeps a capsule and saves it, and removes the longest of its cause if there are too many. Does nothing
-    /// if the longest is this one. A capsule that was added with the name of another replaces it.
+    /// Keeps a capsule and saves it. If there are too many of its cause, removes the longest; does nothing if
+    /// that is this one. A capsule replaces an earlier one that was added with the same name.
     ///
     /// # Errors
     ///
-    /// [`FleetError::Write`] if a file can't be written. The capsule is kept all the same, in memory.
+    /// [`FleetError::Write`] if a file can't be written. The capsule is still kept in memory.
     pub fn add(&mut self, mut capsule: Capsule) -> Result<(), FleetError> {
         let (name, cause) = (capsule.name.clone(), capsule.cause.clone());
         let of_cause = self.kept.entry(cause).or_default();
@@ -62,7 +62,8 @@ impl Capsules {
         for worst in of_cause.drain(KEPT_MAX.min(of_cause.len())..) {
             let before = self.names.len();
             self.names.retain(|_, own| *own != worst.name);
-            // The files of a capsule that could not be saved would be those of another search.
+            // A capsule that was not saved has no name here: files of that name would belong to another
+            // search.
             if self.names.len() < before {
                 worst.remove(&self.folder);
             }
@@ -70,7 +71,7 @@ impl Capsules {
         saved
     }
 
-    /// All capsules, the best of each cause first.
+    /// Returns all capsules, the best of each cause first.
     pub fn iter(&self) -> impl Iterator<Item = &Capsule> {
         self.kept.values().flatten()
     }

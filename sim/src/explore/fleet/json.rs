@@ -20,7 +20,7 @@ pub enum FleetError {
         /// The reason.
         source: io::Error,
     },
-    /// It is not what a search writes.
+    /// It was not written by a search.
     #[error("{path}: {problem}", path = path.display())]
     Content {
         /// The file.
@@ -28,13 +28,13 @@ pub enum FleetError {
         /// The problem with its text.
         problem: String,
     },
-    /// The folders do not belong together.
+    /// The folders are not of one search.
     #[error("{0}")]
     Merge(String),
 }
 
 impl FleetError {
-    /// Returns a function that adds the path to an error of reading.
+    /// Returns a function that adds the path to a read error.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<'_> {
         move |source| Self::Read { path: path.to_owned(), source }
     }

@@ -12,7 +12,7 @@ use super::json::FleetError;
 use super::shard::Shard;
 use super::summary::Summary;
 
-/// The number of schedules from which on an unmet probe is a problem.
+/// The number of schedules from which an unmet probe is a problem.
 pub const PROBED_MIN: u64 = 250_000;
 
 /// The longest time without a finding of a known mistake, in seconds.
@@ -27,7 +27,7 @@ pub struct Merged {
     pub schedules: u64,
     /// The time of all threads, in seconds.
     pub core_seconds: f64,
-    /// The number of schedules of one core in a day.
+    /// The number of schedules that one core runs in a day.
     pub schedules_per_core_day: f64,
     /// The number of runs with a violation.
     pub violations: u64,
@@ -53,8 +53,8 @@ pub struct Found {
     pub capsules: Vec<Capsule>,
 }
 
-/// Makes one report of the folders of the shards of one search. A damaged summary or capsule is left out, and
-/// is a problem in the report.
+/// Merges the folders of the shards of one search into one report. A damaged summary or capsule is left out,
+/// and is a problem in the report.
 ///
 /// # Errors
 ///
@@ -92,12 +92,12 @@ pub fn merge(folders: &[PathBuf]) -> Result<Merged, FleetError> {
     Ok(merged)
 }
 
-/// Returns whether the folder exists and holds nothing.
+/// Returns true if the folder exists and is empty.
 fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Returns the search of the first capsule in folders whose summaries are damaged.
+/// Returns the search of the first capsule in folders with damaged summaries.
 fn search_of(damaged: &[(PathBuf, FleetError)]) -> Result<Option<Origin>, FleetError> {
     for (folder, _) in damaged {
         if let Some(capsule) = Capsules::read_each(folder)?.into_iter().flatten().next() {
@@ -107,14 +107,14 @@ fn search_of(damaged: &[(PathBuf, FleetError)]) -> Result<Option<Origin>, FleetE
     Ok(None)
 }
 
-/// Returns whether two searches are the same, apart from their shards.
+/// Returns true if two searches are the same, apart from their shards.
 fn is_shard_of(search: &Origin, other: &Origin) -> bool {
     let mut search = search.clone();
     search.shard.clone_from(&other.shard);
     search == *other
 }
 
-/// Returns the search and its shards: the summaries must be of different shards of one search.
+/// Returns the search and its shards. The summaries must be of different shards of one search.
 fn shards(summaries: &[(PathBuf, Summary)]) -> Result<(Origin, BTreeSet<Shard>), FleetError> {
     let Some((first_folder, first)) = summaries.first() else {
         return Err(FleetError::Merge("there is nothing to merge: give the folder of each shard".to_owned()));
@@ -207,7 +207,7 @@ impl Merged {
         }
     }
 
-    /// Keeps the capsules of a folder that are of the search, and notes those that are not or are damaged.
+    /// Keeps the capsules of a folder that belong to the search, and notes the others and the damaged ones.
     fn take(&mut self, folder: &Path, is_of: impl Fn(&Capsule) -> bool) -> Result<(), FleetError> {
         for capsule in Capsules::read_each(folder)? {
             match capsule {
@@ -231,7 +231,7 @@ impl Merged {
         found.capsules.truncate(KEPT_MAX);
     }
 
-    /// Returns whether no search has found a violation or had a problem.
+    /// Returns true if no search has found a violation or had a problem.
     pub fn is_clean(&self) -> bool {
         self.causes.is_empty() && self.problems.is_empty()
     }

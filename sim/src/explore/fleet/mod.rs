@@ -1,9 +1,9 @@
-//! Long searches on many machines: each searches its [shard](Shard) of the seeds and keeps what it finds in
-//! a folder of its own, a [summary](Summary) and [capsules](Capsule); [`merge`](merge()) makes one report of
+//! Long searches on many machines. Each searches its [shard](Shard) of the seeds and keeps its findings in a
+//! folder of its own: a [summary](Summary) and [capsules](Capsule). [`merge`](merge()) makes one report of
 //! all folders.
 //!
-//! Every file appears whole or not at all ([`files::write()`]), so a search that is killed loses nothing that
-//! it had found. Searches in one folder do not replace each other's capsules.
+//! Every file appears whole or not at all ([`files::write()`]), so a search that is killed loses none of its
+//! findings. Searches in one folder do not replace each other's capsules.
 
 mod capsule;
 mod capsules;

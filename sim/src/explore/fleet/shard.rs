@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Number of consecutive seeds that stay together. The strategies take turns with the seeds, so a block has
-/// many schedules of each.
+/// Number of consecutive seeds that stay together. The strategies take turns from seed to seed, so a block
+/// has many schedules of each.
 pub const BLOCK: u64 = 256;
 
 /// The share of the seeds that one machine searches: `I/N`, from `1/N` to `N/N`. The shards take turns with

@@ -33,13 +33,13 @@ pub struct Summary {
     pub unmet: Vec<String>,
     /// The searches for a known mistake, if there are any.
     pub canary: Option<Canary>,
-    /// Why the search ended; `None` while it runs, and if it was interrupted.
+    /// The reason why the search ended; `None` while it runs, and if it was interrupted.
     pub ended: Option<String>,
     /// The problems of the search itself, such as a run without an end.
     pub problems: Vec<String>,
 }
 
-/// The searches for a known mistake in the course of a search: they show that it would find one.
+/// The searches for a known mistake in the course of a search. They show that the search would find one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Canary {
     /// The mistake of the museum.
@@ -48,9 +48,9 @@ pub struct Canary {
     pub found: u64,
     /// The number of searches that did not find it.
     pub missed: u64,
-    /// The number of schedules that the last search for it took.
+    /// The number of schedules that the last of these searches took.
     pub schedules: u64,
-    /// When it was found last, in seconds since the start of the search.
+    /// The time of the last finding, in seconds since the start of the search.
     pub last: Option<f64>,
     /// The longest time without a finding so far, in seconds.
     pub longest_gap: f64,
@@ -74,7 +74,7 @@ impl Summary {
         }
     }
 
-    /// Takes over the counts of the search after so many seconds.
+    /// Copies the counts of the search after this number of seconds.
     pub fn update(&mut self, tally: &Tally, seconds: f64) {
         self.seconds = seconds;
         self.schedules = tally.schedules;
@@ -98,9 +98,9 @@ impl Summary {
         Ok(files::write(&path, text)?)
     }
 
-    /// Keeps the summary that another search has left in the folder under another name, if there is one, and
-    /// returns its file: `summary.json.earlier`, `summary-2.json.earlier` and so on. That of the same search
-    /// stays where it is.
+    /// Keeps the summary that another search has left in the folder, if there is one, under another name:
+    /// `summary.json.earlier`, `summary-2.json.earlier` and so on. Returns the new file. A summary of the
+    /// same search stays where it is.
     ///
     /// # Errors
     ///

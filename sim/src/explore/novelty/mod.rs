@@ -1,8 +1,8 @@
-//! Novelty: which runs have reached something that no earlier run of the search has.
+//! Novelty: the runs that have reached something that no earlier run of the search has.
 //!
 //! A run is described by features, each with the time at which the run first had it. A feature is the hash of
-//! names of events and probes and of an abstract state. It has no name of a process, key or owner: workers
-//! that change places have the same features.
+//! the names of events and probes and of an abstract state. It has no name of a process, key or owner:
+//! workers that change places have the same features.
 
 mod pairs;
 mod states;
@@ -18,8 +18,8 @@ use crate::sim::Report;
 names! {
     /// The features by which runs are compared.
     pub enum Representation as "representation" {
-        /// Events and probes, each in an abstract state: who believes that it holds the lock, what the
-        /// servers store, whose clocks are off.
+        /// Events and probes, each in an abstract state: the processes that believe that they hold the lock,
+        /// what the servers store, and the clocks that are off.
         States = "states",
         /// Events of two processes in the order in which they came.
         Pairs = "pairs",
@@ -33,7 +33,7 @@ pub(crate) type Features = BTreeMap<u64, u64>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Traits {
     features: Features,
-    /// For each graded probe the smallest number, and its time.
+    /// For each graded probe the smallest number and its time.
     closest: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -71,8 +71,8 @@ impl Traits {
 }
 
 impl Reached {
-    /// Adds the features of a run. Returns that of the new ones which the run reached last, if any is new: a
-    /// number of a graded probe is new if it is smaller than all before.
+    /// Adds the features of a run. Returns the new feature that the run reached last, if any is new. A
+    /// graded probe is new if its number is smaller than all before.
     pub(crate) fn add(&mut self, traits: &Traits) -> Option<New> {
         let mut last: Option<New> = None;
         for (feature, at) in &traits.features {
@@ -92,7 +92,7 @@ impl Reached {
         last
     }
 
-    /// Returns the number of runs that have had the feature.
+    /// Returns the number of runs that have had this feature.
     pub(crate) fn times(&self, new: New) -> u64 {
         self.seen.get(&new.feature).copied().unwrap_or_default()
     }
@@ -103,7 +103,6 @@ impl Reached {
     }
 }
 
-/// Returns the hash of the numbers.
 fn mix(numbers: &[u64]) -> u64 {
     let mut bytes = [0; 64];
     for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
@@ -112,8 +111,8 @@ fn mix(numbers: &[u64]) -> u64 {
     xxh3_64(&bytes)
 }
 
-/// Returns a number for the event without its key, owner, token and body: its name, its outcome, and the name
-/// of a step or of a fault.
+/// Returns a number for the event: its name, its outcome, and the name of a step or of a fault. Its key,
+/// owner, token and body have no influence.
 fn label(kind: &Kind) -> u64 {
     let word = match kind {
         Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => Some(step),

@@ -7,7 +7,7 @@ use resource::audit::{Event, Kind, Name};
 use super::{Features, key, label, mix};
 use crate::sim::Report;
 
-/// The state of a run, as its events tell it.
+/// The state of a run according to its events.
 #[derive(Default)]
 struct State<'r> {
     locks: BTreeMap<&'r Name, Lock<'r>>,
@@ -18,15 +18,15 @@ struct State<'r> {
     crashed: bool,
 }
 
-/// Who trusts a lease, or did so last: the process, its owner token, and the time until which it does.
+/// A process that trusts a lease or did so last, with its owner token and the time at which its trust ends.
 type Holder<'r> = (&'r Name, &'r Name, u64);
 
 /// The state of one lock.
 #[derive(Default)]
 struct Lock<'r> {
-    /// Those that trust a lease or did so last.
+    /// The processes that trust a lease, or trusted it last.
     holders: Vec<Holder<'r>>,
-    /// What each server stores.
+    /// The owner that each server stores.
     stored: BTreeMap<&'r Name, &'r Name>,
     waiting: BTreeSet<(&'r Name, &'r Name)>,
 }
@@ -76,7 +76,7 @@ impl<'r> State<'r> {
     fn summary(&self, process: Option<&Name>, key: Option<&Name>, at: u64) -> u64 {
         let lock = match key {
             Some(key) => self.locks.get(key).map_or(0, |lock| lock.summary(process, at)),
-            // The largest one, which does not depend on the order of the keys.
+            // The largest summary does not depend on the order of the keys.
             None => self.locks.values().map(|lock| lock.summary(process, at)).max().unwrap_or(0),
         };
         let is_off = process.is_some_and(|process| self.clocks.contains(process));

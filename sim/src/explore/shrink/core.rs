@@ -1,11 +1,11 @@
-//! Drops the core phase, puts processes back into the core, or lets it begin earlier.
+//! Drops the core phase, puts processes back into the core, or begins the phase earlier.
 
 use super::Shrinking;
 use crate::explore::vary::{self, STEP};
 use crate::sim::{Core, Schedule, Subject};
 use crate::span::Span;
 
-/// Drops the core phase if the cause does not need it, or else leaves fewer processes outside the core.
+/// Drops the core phase if the cause does not need it; otherwise leaves fewer processes outside the core.
 pub(super) fn enlarge<S: Subject>(shrinking: &mut Shrinking<'_, S>) {
     let Some(core) = shrinking.best.core.clone() else { return };
     if offer(shrinking, None) {
@@ -18,9 +18,9 @@ pub(super) fn enlarge<S: Subject>(shrinking: &mut Shrinking<'_, S>) {
     }
 }
 
-/// Lets the core phase begin as early as the cause allows: after one step of time, or else at the end of the
-/// range of later times that will do, in whole steps. A phase that can't begin one step earlier stays, which
-/// takes two runs.
+/// Begins the core phase as early as the cause allows: after one step of time, or else at the end of the
+/// range of later times that keep the cause, in whole steps. A phase that can't begin one step earlier stays,
+/// which takes two runs.
 pub(super) fn begin_earlier<S: Subject>(shrinking: &mut Shrinking<'_, S>) {
     let Some(core) = &shrinking.best.core else { return };
     let next = core.at.as_nanos().saturating_sub(1) / STEP * STEP;

@@ -4,7 +4,7 @@ use super::Shrinking;
 use crate::faults::Fault;
 use crate::sim::Subject;
 
-/// How many neighbouring faults are dropped at once.
+/// The numbers of neighbouring faults that are dropped at once.
 const RUNS: [usize; 3] = [4, 2, 1];
 
 /// Drops faults that the cause does not need.
@@ -16,7 +16,7 @@ pub(super) fn faults<S: Subject>(shrinking: &mut Shrinking<'_, S>) {
             let mut candidate = shrinking.best.clone();
             let last = (first + length).min(candidate.faults.len());
             candidate.faults.drain(first..last);
-            // The next ones have moved to the place of those that are gone.
+            // The next faults have moved to the place of the dropped ones.
             if !shrinking.offer(candidate) {
                 first += length;
             }
@@ -32,7 +32,7 @@ pub(super) fn parts<S: Subject>(shrinking: &mut Shrinking<'_, S>) {
 }
 
 fn shrink_part<S: Subject>(shrinking: &mut Shrinking<'_, S>, number: usize) -> bool {
-    // A repair may have dropped it.
+    // A repair may have dropped the fault.
     let Some(fault) = shrinking.best.faults.get(number).cloned() else { return false };
     let smaller = fault.what.smaller();
     smaller.into_iter().any(|what| shrinking.offer_fault(number, Fault { when: fault.when.clone(), what }))

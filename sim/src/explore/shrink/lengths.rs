@@ -14,8 +14,8 @@ pub(super) fn shorten<S: Subject>(shrinking: &mut Shrinking<'_, S>) {
     }
 }
 
-/// Shortens one length: to the least if that will do, or else to the end of the range below it that will do.
-/// A length that can't be shortened by one step stays, which takes two runs.
+/// Shortens one length: to the least if the cause remains, or else to the end of the range of shorter lengths
+/// that keep the cause. A length that can't be shortened by one step stays, which takes two runs.
 fn shorten_one<S: Subject>(shrinking: &mut Shrinking<'_, S>, number: usize, dial: &Dial) {
     let (least, length) = (dial.least(), dial.length.nanos());
     if set(shrinking, number, dial, least) {

@@ -1,11 +1,11 @@
-//! Shrinking: reduces a schedule that fails to one that a person reads in one look, and that fails in the
+//! Shrinking: reduces a schedule that fails to one that a person understands at once, and that fails in the
 //! same way.
 //!
-//! Passes, each in a file of its own: the core phase is dropped, enlarged or begun earlier (`core`), faults
-//! are dropped (`drop`), options made smaller (`options`), times of faults snapped to points of the run
-//! (`snap`), lengths of time shortened (`lengths`). Before and after them the schedule is cut after the
+//! Each pass has a file of its own: it drops, enlarges or begins earlier the core phase (`core`), drops
+//! faults (`drop`), makes options smaller (`options`), snaps times of faults to points of the run (`snap`),
+//! or shortens lengths of time (`lengths`). Before and after the passes the schedule is cut after the
 //! violation. All are repeated until none changes anything, so shrinking twice changes nothing. A smaller
-//! schedule counts only if the same [`Cause`] comes about in it, and no more faults stay idle.
+//! schedule counts only if it shows the same [`Cause`] and no more of its faults stay idle.
 
 mod core;
 mod drop;
@@ -19,27 +19,27 @@ use crate::faults::Fault;
 use crate::sim::{self, Expect, Outcome, Report, RunError, Schedule, Sim, Subject};
 use crate::span::Span;
 
-/// The most runs that shrinking takes, unless the caller says otherwise.
+/// The largest number of runs of shrinking, unless the caller sets another.
 pub const RUNS_MAX: u32 = 300;
 
 /// A schedule is cut at a whole multiple of this time.
 const CUT: Span = Span::from_millis(100);
 
-/// What shrinking came to.
+/// The result of shrinking.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Shrunk<O> {
-    /// The smallest schedule that was found. It demands what its run gives, if the original demanded
-    /// anything, and its `about` names the cause.
+    /// The smallest schedule that was found. It expects the outcome of its run, if the original expected one,
+    /// and its `about` names the cause.
     pub schedule: Schedule<O>,
-    /// How many runs it took.
+    /// The number of runs that shrinking took.
     pub runs: u32,
-    /// Whether no pass can make it smaller. If not, the budget was used up before.
+    /// True if no pass can make it smaller; false if the budget was used up before.
     pub is_smallest: bool,
 }
 
-/// Shrinks a schedule that fails with `cause`, in `budget` runs at most. Returns the schedule as it is if its
-/// run does not show the cause.
+/// Shrinks a schedule that fails with `cause`, in at most `budget` runs. Returns the schedule unchanged if
+/// its run does not show the cause.
 ///
 /// The same subject, schedule and cause give the same result.
 pub fn shrink<S: Subject>(
@@ -98,7 +98,7 @@ impl<S: Subject> Shrinking<'_, S> {
         }
     }
 
-    /// Takes the candidate if it shows the same cause. Returns whether it does.
+    /// Takes the candidate if it shows the same cause. Returns true if it does.
     fn offer(&mut self, candidate: Schedule<S::Options>) -> bool {
         let Some(candidate) = self.repaired(candidate) else { return false };
         let Some(run) = self.trials.take(&candidate) else { return false };
@@ -113,9 +113,9 @@ impl<S: Subject> Shrinking<'_, S> {
         self.offer(candidate)
     }
 
-    /// Drops the faults that the candidate can't have any more: those of a process that is gone, or the
-    /// resumption of a pause. Such a process leaves the core phase, too. Returns `None` if it can't be run
-    /// even without them.
+    /// Drops the faults that the candidate can no longer have: those of a process that is gone, or the
+    /// resumption of a pause. Drops a process that is gone from the core phase, too. Returns `None` if the
+    /// candidate can't be run even without them.
     fn repaired(&self, mut candidate: Schedule<S::Options>) -> Option<Schedule<S::Options>> {
         loop {
             let Err(invalid) = sim::build(self.trials.subject, &candidate) else { return Some(candidate) };
@@ -130,7 +130,7 @@ impl<S: Subject> Shrinking<'_, S> {
         }
     }
 
-    /// Drops processes that are gone from the candidate's core phase. Returns whether there were any.
+    /// Drops processes that are gone from the candidate's core phase. Returns true if there were any.
     fn forget_outside(&self, candidate: &mut Schedule<S::Options>) -> bool {
         let (before, mut sim) = (candidate.core.clone(), Sim::new(candidate.seed));
         if self.trials.subject.build(&candidate.options, &mut sim).is_ok() {

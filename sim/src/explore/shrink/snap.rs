@@ -1,5 +1,5 @@
-//! Snaps the times of faults to points that the run passes: a fault right after a point says why it strikes
-//! there, and a time says nothing.
+//! Snaps the times of faults to points that the run passes. A fault right after a point shows why it strikes
+//! there; a time does not.
 
 use resource::audit::Event;
 
@@ -8,7 +8,7 @@ use crate::faults::{Fault, Trigger};
 use crate::sim::{Subject, point};
 use crate::span::Span;
 
-/// How many points of the fault's own processes are tried, and how many of any process.
+/// The number of points before the strike that are tried: of the fault's own processes, and again of any.
 const POINTS_MAX: usize = 3;
 
 /// Snaps every fault that strikes at a time, or some time after a point.
@@ -42,7 +42,7 @@ fn count_less<S: Subject>(shrinking: &mut Shrinking<'_, S>, number: usize) {
     }
 }
 
-/// The trigger without its delay, if it has one.
+/// Returns the trigger without its delay, if it has one.
 fn at_once(when: &Trigger) -> Vec<Trigger> {
     match when {
         Trigger::After { process, point, nth, plus } if !plus.is_zero() => {
@@ -53,8 +53,8 @@ fn at_once(when: &Trigger) -> Vec<Trigger> {
     }
 }
 
-/// Triggers at the points around the time at which the fault strikes: the last ones before it, then the first
-/// ones after it, of its own processes and then of all.
+/// Returns triggers at the points around the time at which the fault strikes: the last ones before it, then
+/// the first ones after it, of its own processes and then of all.
 fn near(fault: &Fault, events: &[Event]) -> Vec<Trigger> {
     let Some(strike) = strikes_at(&fault.when, events) else { return Vec::new() };
     let own = fault.what.processes();
@@ -71,7 +71,7 @@ fn near(fault: &Fault, events: &[Event]) -> Vec<Trigger> {
     chosen.into_iter().map(|number| at_point(events, number)).collect()
 }
 
-/// The trigger at the point that the event with this number passes.
+/// Returns the trigger at the point that the event with this number passes.
 fn at_point(events: &[Event], number: usize) -> Trigger {
     let (event, name) = (&events[number], |event: &Event| point::of(&event.kind).map(str::to_owned));
     let point = name(event);

@@ -92,12 +92,12 @@ pub(super) trait LockSystem: Sync {
         Ok(())
     }
 
-    /// Returns whether workers may release by GET and DEL.
+    /// Returns true if workers may release by GET and DEL.
     fn has_get_del(&self) -> bool {
         false
     }
 
-    /// Returns whether the servers may lose a key by eviction.
+    /// Returns true if the servers may lose a key by eviction.
     fn evicts(&self) -> bool {
         false
     }
@@ -108,12 +108,12 @@ pub(super) trait LockSystem: Sync {
         Vec::new()
     }
 
-    /// Returns whether the servers talk to each other.
+    /// Returns true if the servers talk to each other.
     fn has_links(&self) -> bool {
         true
     }
 
-    /// Returns whether the server extends single leases, rather than sessions.
+    /// Returns true if the server extends single leases, rather than sessions.
     fn extends_leases(&self) -> bool {
         true
     }
@@ -127,7 +127,7 @@ pub(super) trait LockSystem: Sync {
         self.speakers(options).iter().map(|name| Name::from(name.as_str())).collect()
     }
 
-    /// Returns whether the lock promises first come, first served.
+    /// Returns true if the lock promises first come, first served.
     fn is_fair(&self, options: &Options) -> bool {
         let _ = options;
         false
@@ -136,7 +136,7 @@ pub(super) trait LockSystem: Sync {
     /// Returns the longest delay until the servers drop an expired key.
     fn key_grace(&self) -> Duration;
 
-    /// Returns whether the system can have faults of the class.
+    /// Returns true if the system can have faults of the class.
     fn has_class(&self, class: FaultClass) -> bool {
         !matches!(class, FaultClass::Failover | FaultClass::LeaderChange)
     }
@@ -169,5 +169,5 @@ fn names(servers: &[(String, Kind)]) -> Vec<String> {
 const MEMBERS: u32 = 3;
 
 /// Longest delay until a cluster drops an expired key: etcd checks every 500 ms, ZooKeeper at whole ticks of
-/// 500 ms; and the keepalives of a live client restart the time to live of its session.
+/// 500 ms. The keepalives of a live client also restart the TTL of its session.
 const SESSION_GRACE: Duration = Duration::from_millis(1500);

@@ -1,9 +1,9 @@
-//! A toy lock server: a table in memory behind a protocol of text lines. It is an example of all that a
-//! system needs: its servers, their rules, and the lock of a worker.
+//! A toy lock server: a table in memory behind a protocol of text lines. It is an example of the parts of a
+//! system: its servers, their rules, and the lock of a worker.
 //!
-//! A request is `VERB KEY OWNER TTL` and ends with a line feed; TTL is in milliseconds. `LOCK` is answered by
-//! `GRANTED TOKEN LEFT` or `HELD LEFT`, `RENEW` and `FREE` by `OK` or `GONE`. A restart forgets the table,
-//! and the tokens. Being a toy, it grants a `LOCK` that is late even after the `FREE` of its owner.
+//! A request is `VERB KEY OWNER TTL` and ends with a line feed; TTL is in milliseconds. The answer to `LOCK`
+//! is `GRANTED TOKEN LEFT` or `HELD LEFT`, the answer to `RENEW` and `FREE` is `OK` or `GONE`. A restart
+//! forgets the table and the tokens. As a toy, it grants a late `LOCK` even after the `FREE` of its owner.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -261,7 +261,7 @@ struct Attempt {
     runtime: SimRuntime,
     claim: Claim,
     connection: Option<BufReader<SimStream>>,
-    /// True if a `LOCK` was sent that has not been answered.
+    /// True if a `LOCK` was sent and not yet answered.
     is_open: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Compare and set: a worker without the lock, which reads, modifies and writes on the condition that nothing
-//! has been written since. It uses the real HTTP client.
+//! Compare and set: a worker without the lock. It reads, works and writes on the condition that nothing has
+//! been written since, with the real HTTP client.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -27,7 +27,7 @@ impl Workload for Updating {
         false
     }
 
-    /// Refuses options of the lock, which have no effect, and 0 attempts.
+    /// Refuses options of the lock, which would have no effect, and 0 attempts.
     fn check(&self, place: &Place, worker: &Spec) -> Result<(), Invalid> {
         if worker.attempts == Some(0) {
             let problem = format!("`attempts` of `{}` is 0: it must be 1 at least", worker.name);

@@ -20,12 +20,12 @@ mod read;
 /// All workloads.
 const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading];
 
-/// A workload: the work of a worker in its rounds.
+/// A workload: the rounds of a worker.
 pub(super) trait Workload: Sync {
     /// Returns its name, as in the `mode` of a worker.
     fn name(&self) -> &'static str;
 
-    /// Returns whether its workers acquire the lock.
+    /// Returns true if its workers acquire the lock.
     fn acquires(&self) -> bool;
 
     /// Checks the options of a worker at `place`. Refuses one that does not apply to the workload.
@@ -35,7 +35,7 @@ pub(super) trait Workload: Sync {
     /// [`Invalid`] with the option.
     fn check(&self, place: &Place, worker: &Worker) -> Result<(), Invalid>;
 
-    /// Returns whether the worker reads the resource without a token.
+    /// Returns true if the worker reads the resource without a token.
     fn reads(&self, worker: &Worker) -> bool;
 
     /// Returns the reason why the worker never passes the point; `None` if it may pass it.
@@ -58,7 +58,7 @@ impl WorkerMode {
 }
 
 impl Worker {
-    /// Returns whether the worker acquires the lock.
+    /// Returns true if the worker acquires the lock.
     pub(super) fn acquires(&self) -> bool {
         self.mode.workload().is_some_and(Workload::acquires)
     }

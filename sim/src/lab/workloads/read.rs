@@ -1,4 +1,4 @@
-//! A worker that only reads the resource, which others write.
+//! A worker that only reads the resource, to which others write.
 
 use dlock::{Owner, Runtime};
 use futures_util::future::BoxFuture;

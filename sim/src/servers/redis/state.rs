@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Whether a key expired.
+    /// Returns true if a key expired.
     pub(crate) fn has_expired(&self) -> bool {
         let is_expiry = |effect: &Effect| matches!(effect, Effect::Removed { cause: Removal::Expired, .. });
         self.effects.iter().any(is_expiry)

@@ -241,7 +241,7 @@ impl<M: Machine, S> Drop for Connection<'_, M, S> {
     }
 }
 
-/// Whether a session without a connection has ephemeral nodes.
+/// Returns true if a session without a connection has ephemeral nodes.
 fn has_orphans(core: &Core) -> bool {
     let mut lost =
         core.sessions.iter().filter(|(_, session)| !core.connections.contains_key(&session.connection));

@@ -1,5 +1,5 @@
-//! A check for refusals that no order of the tokens explains: of the very client that holds the lock, and of
-//! a token above all others.
+//! A check for refusals that no order of the tokens explains: of the client that holds the lock, and of a
+//! token above all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use resource::audit::{Event, Kind, Name};
 use super::seen::{Seen, Unfounded};
 use crate::sim::check::{Check, Evidence};
 
-/// Returns the check that the resource refuses no write of the client that holds the lock. It does not hold
-/// if the resource refuses a write, since it has seen a higher token or another owner's equal one, while
-/// the lock server still stores the grant under which the write was made: some client then had a token that
-/// was above its place in the order of the grants, or this one a token below it.
+/// Returns the check that the resource refuses no write of the client that holds the lock. It fails if the
+/// resource refuses a write because of a higher token or of another owner's equal one, while the lock server
+/// still stores the grant under which the write was made. Some client then had a token above its place in the
+/// order of the grants, or this client had a token below its place.
 ///
-/// Nor does it hold if the resource refuses a write or a claim of any client whose token is above the one
-/// that the resource itself says it has seen, or above all tokens that it has accepted or had claimed. Of the
-/// latter there is no evidence once the resource has crashed: a decision that reached its disk may be missing
-/// in the history.
+/// It also fails if the resource refuses a write or a claim of any client whose token is above the one that
+/// the resource says it has seen, or above all tokens that it has accepted or had claimed. The latter is not
+/// judged once the resource has crashed: a decision that reached its disk may be missing in the history.
 ///
-/// For the holder there is no evidence where several servers grant a lock, nor once a server may have lost
-/// its counter: it has crashed, keys were evicted, a replica took over, or it granted a token that is not
+/// The holder is not judged if several servers grant a lock, nor once a server may have lost its counter: it
+/// crashed, keys were evicted, a replica was promoted, or it granted a token that is not above all earlier
+/// ones. The verdict `token_regressed` is about that.
 /// above all earlier ones. The verdict `token_regressed` is about that.
 pub fn holder_accepted() -> impl Check {
     |evidence: &Evidence<'_>| {
@@ -28,10 +28,10 @@ pub fn holder_accepted() -> impl Check {
     }
 }
 
-/// Faults by which a server loses keys, and its counter with them.
+/// Faults by which a server loses keys and its counter.
 const LOSSES: [&str; 2] = ["evict", "promote"];
 
-/// Returns true for the outcome of a write that was refused since another owner has used its token.
+/// Returns true if the outcome is the refusal of a write because another owner has used its token.
 fn is_of_another(outcome: &Name) -> bool {
     outcome.as_str() == "owner"
 }
@@ -74,7 +74,7 @@ impl<'e> Granted<'e> {
 }
 
 impl<'e> History<'e> {
-    /// Notes what servers grant and lose, and returns the problem with a refusal.
+    /// Notes the grants and losses of servers, and returns the problem with a refusal.
     fn observe(&mut self, event: &'e Event, evidence: &Evidence<'_>) -> Option<String> {
         let Some(Unfounded { key, token, seen, highest }) = self.seen.observe(event) else {
             return self.observe_holder(event, evidence);
@@ -104,7 +104,7 @@ impl<'e> History<'e> {
                 }
             }
             Kind::WriteRejected { key, owner: Some(owner), token, seen, outcome, .. }
-                // A late retry of an own write is rightly refused, with its own token as the highest.
+                // A late retry of an own write is rightly refused: its own token is the highest.
                 if (seen > token || outcome.as_ref().is_some_and(is_of_another))
                     && self.is_held(key, owner, *token) =>
             {

@@ -1,5 +1,5 @@
-//! Checks for mistakes of a lock that a fence hides: the writes are refused, and no verdict on writes shows
-//! why.
+//! Checks for mistakes of a lock that a fence hides: the fence refuses the writes, so that no verdict on
+//! writes shows the mistake.
 
 mod holder_accepted;
 mod own_key;

@@ -7,9 +7,9 @@ use resource::audit::{Event, Kind, Name};
 use crate::sim::check::{Check, Evidence};
 
 /// Returns the check that each write is made under a lease of the key that it writes to: locks and resources
-/// have the same names. It does not hold if the resource gets a write whose owner has acquired the lock of
-/// another key, whether it takes the write or not: one key for unrelated resources makes their clients wait
-/// for each other, and mixes up their tokens.
+/// have the same names. It fails if the resource gets a write, which it may take or refuse, whose owner has
+/// acquired the lock of another key. One key for unrelated resources makes their clients wait for each other,
+/// and mixes up their tokens.
 pub fn own_key() -> impl Check {
     |evidence: &Evidence<'_>| {
         let mut leases = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! A check for locks whose mistakes a fence hides: a lease has the token of its own grant.
 //!
 //! With fencing on, the resource refuses the writes of a client that trusts a lease under a wrong token, so
-//! that no verdict on writes shows the mistake. The history shows it: the server granted the lock under
-//! another token than the client believes.
+//! that no verdict on writes shows the mistake. The history shows it: the server granted the lock under a
+//! token other than the client's.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use resource::audit::{Event, Kind, Name};
 
 use crate::sim::check::{Check, Evidence};
 
-/// Faults that keep requests in flight: one that was sent before a grant may be carried out after it.
+/// Faults that keep requests in flight: a request that was sent before a grant may be carried out after it.
 const LASTING: [&str; 4] = ["cut", "delay", "partition", "pause"];
 
-/// Returns the check that each lease has the token of its own grant. It does not hold if
+/// Returns the check that each lease has the token of its own grant. It fails if
 ///
 /// - a client acquires a lease under a token that the server granted to another owner after it had granted
 ///   the lease to this one, or
 /// - a client's lease is renewed under its token although the server has granted the lock to another owner
 ///   since, and then again to this one.
 ///
-/// No fault excuses either: whatever a server forgets, the client learns of a new grant with its answer.
-/// There is no evidence where several servers grant a lock, nor of a renewal where a fault kept requests in
-/// flight: a request from before the grant may then be granted late.
+/// No fault excuses either: even if a server forgets, the client learns of a new grant with its answer.
+/// Neither is judged if several servers grant a lock, nor is a renewal if a fault kept requests in flight: a
+/// request from before the grant may then be granted late.
 pub fn own_token() -> impl Check {
     |evidence: &Evidence<'_>| {
         let mut history = Grants::default();
@@ -30,7 +30,6 @@ pub fn own_token() -> impl Check {
     }
 }
 
-/// A grant of a server.
 struct Grant<'e> {
     server: &'e Name,
     owner: &'e Name,
@@ -90,7 +89,7 @@ impl<'e> Grants<'e> {
         let grants = self.of(key)?;
         let own = grants.iter().rposition(|grant| grant.owner == owner)?;
         if grants[own].token == token {
-            // A server that forgot its counter has given the other owner the same one.
+            // A server that forgot its counter has given both owners the same token.
             return None;
         }
         grants[own..]
@@ -100,7 +99,7 @@ impl<'e> Grants<'e> {
     }
 
     /// Returns the token of the last grant to `owner`, if another owner was granted the lock between the
-    /// grant of `token` and that one.
+    /// grant of `token` and the last one.
     fn granted_again(&self, key: &Name, owner: &Name, token: u64) -> Option<u64> {
         let grants = self.of(key)?;
         let first = grants.iter().rposition(|grant| grant.owner == owner && grant.token == token)?;

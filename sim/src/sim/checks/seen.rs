@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use resource::audit::{Event, Kind, Name};
 
-/// What resources have accepted or had claimed.
+/// The tokens that resources have accepted or had claimed.
 #[derive(Default)]
 pub(super) struct Seen<'e> {
     /// The highest token by key, with fencing on or off.
@@ -24,7 +24,7 @@ pub(super) struct Unfounded<'e> {
 }
 
 impl<'e> Seen<'e> {
-    /// Notes what a resource takes, and returns a refusal of a token above all of that.
+    /// Notes the tokens that a resource takes, and returns the refusal of a token above all of them.
     pub(super) fn observe(&mut self, event: &'e Event) -> Option<Unfounded<'e>> {
         match &event.kind {
             Kind::ProcessCrashed { .. } => {
@@ -72,7 +72,8 @@ mod tests {
         Kind::ReadRejected { key: key(), owner: None, token, seen, outcome: None }
     }
 
-    /// Returns the token, what the resource says and what it has seen, of the first unfounded refusal.
+    /// Returns the first unfounded refusal: its token, the one that the resource says it has seen, and the
+    /// highest.
     fn found<const N: usize>(kinds: [Kind; N]) -> Option<(u64, u64, u64)> {
         let event = |kind| Event { at: Nanos(0), process: Name::from("resource"), kind };
         let events = kinds.map(event);

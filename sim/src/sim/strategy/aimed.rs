@@ -14,10 +14,10 @@ const FAULTS_MAX: u64 = 4;
 /// The share of the schedules that have a combination of faults, too.
 const COMBINED: f64 = 0.15;
 
-/// The share of the schedules whose faults come at an exposed moment.
+/// The share of the schedules whose faults strike at an exposed moment.
 const MOMENTS: f64 = 0.7;
 
-/// The share of these that have another fault, too.
+/// The share of these schedules that have another fault, too.
 const ANOTHER: f64 = 0.2;
 
 /// A point, and the numbers of the first and the last time that it is passed.
@@ -27,9 +27,9 @@ struct Aim<'a> {
     last: u32,
 }
 
-/// Draws one to four faults as the uniform strategy does, and aims each at a point: three of four at a point
-/// of a process that it touches. Some schedules have a combination of faults at the first point, too. Others
-/// have faults at an exposed moment instead.
+/// Draws one to four faults as the uniform strategy does, and aims each at a point; for three faults in four,
+/// it is a point of a process that the fault affects. Some schedules also have a combination of faults at the
+/// first point. Most schedules have faults at an exposed moment instead.
 pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     let steps = (material.steps)();
     let aims = aims(&steps);

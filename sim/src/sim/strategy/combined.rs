@@ -1,5 +1,5 @@
-//! Faults that only together do what one can't: cuts that heal in another order than they began, a link that
-//! fails again and again, a node that is slow, a clock that is set and set back.
+//! Combinations of faults with effects that no single fault has: cuts that heal in another order than they
+//! began, a link that fails again and again, a slow node, a clock that is set and set back.
 
 use super::Material;
 use super::moments::later;
@@ -20,7 +20,7 @@ pub(super) fn draw(material: &Material<'_>, when: &Trigger, site: &mut Site) -> 
     faults.into_iter().filter(|fault| known.contains(&fault.what.verb())).collect()
 }
 
-/// Cuts processes off from a server, one after the other, and heals them in another order. From
+/// Cuts processes off from a server, one after the other, and heals the cuts in another order. From
 /// FoundationDB's simulation ("swizzle-clogging", W. Wilson, Strange Loop 2014).
 fn swizzled_cuts(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Fault> {
     let (hub, step) = (server(scene, site), part(scene, site, 4));
@@ -28,7 +28,7 @@ fn swizzled_cuts(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Faul
     let last = clients.len() as u64;
     let cut = |(number, client): (usize, &String)| {
         let begins = step.times(number as u64);
-        // Each heals at a time of its own after the last has begun.
+        // Each cut heals at its own time, after the last one has begun.
         let heals = step.times(last + site.below(last.max(1) * 2));
         let lasts = Span::from_nanos(heals.as_nanos().saturating_sub(begins.as_nanos()).max(1_000_000));
         Fault::new(later(when.clone(), begins), Cut { lasts: Some(lasts), ..Cut::between(client, &hub) })
@@ -36,7 +36,7 @@ fn swizzled_cuts(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Faul
     clients.iter().enumerate().map(cut).collect()
 }
 
-/// Cuts a link several times, each time as long as it then works.
+/// Cuts a link several times; the cuts and the times between them are equally long.
 fn flapping_link(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Fault> {
     let (client, server) = (client(scene, site), server(scene, site));
     let (length, times) = (part(scene, site, 2), 2 + site.below(4));
@@ -47,7 +47,7 @@ fn flapping_link(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Faul
     (0..times).map(cut).collect()
 }
 
-/// Delays all that a server receives and sends.
+/// Delays all messages that a server receives and sends.
 fn slow_node(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Fault> {
     let server = server(scene, site);
     let (by, lasts) = (part(scene, site, 1), Some(part(scene, site, 1).times(3)));
@@ -57,7 +57,7 @@ fn slow_node(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Fault> {
     scene.with_role(Role::Client).into_iter().map(delay).collect()
 }
 
-/// Sets the wall clock of a process, and sets it back.
+/// Sets the wall clock of a process, and later sets it back.
 fn clock_there_and_back(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> Vec<Fault> {
     let processes = scene.processes();
     let process = one_of(&processes, site);

@@ -1,5 +1,5 @@
-//! The strategies by which the faults of a random schedule are drawn. Each draws from the seed alone, so that
-//! a seed and a strategy name a schedule.
+//! The strategies by which the faults of a random schedule are drawn. Each draws from the seed alone: a seed
+//! and a strategy identify a schedule.
 
 mod aimed;
 mod combined;
@@ -14,13 +14,13 @@ use crate::faults::{Fault, Faults, Scene};
 use crate::names::names;
 
 names! {
-    /// How the faults of a random schedule are drawn.
+    /// A way to draw the faults of a random schedule.
     pub enum Strategy as "strategy" {
         /// Each fault by itself: its kind by fixed weights, and a point or a time at random.
         Uniform = "uniform",
         /// Each fault at a point that the run without faults passes: points that are passed once are as
-        /// likely as those that are passed often. Most schedules have faults at a moment at which
-        /// protocols are most exposed instead, such as a request in flight.
+        /// likely as those that are passed often. Most schedules instead have faults at a moment at which
+        /// protocols are most exposed, such as a request in flight.
         Aimed = "aimed",
         /// Some kinds of faults are left out of the schedule, and the others have weights of their own. From
         /// Groce et al., "Swarm Testing", ISSTA 2012.
@@ -29,15 +29,14 @@ names! {
         /// equally likely. From Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
         /// Finding Bugs", ASPLOS 2010.
         Ordered = "ordered",
-        /// Continues schedules whose runs have reached something new: their beginning is kept, and the rest
-        /// is drawn anew. Without a schedule to continue, as the aimed strategy.
+        /// Continues schedules whose runs have reached something new: keeps their beginning, and draws the
+        /// rest anew. Without a schedule to continue, draws as the aimed strategy.
         Feedback = "feedback",
     }
 }
 
-/// What a strategy draws from.
+/// The world and the randomness from which a strategy draws.
 pub(crate) struct Material<'a> {
-    /// The kinds of faults.
     pub(crate) known: &'a Faults,
     /// The processes and links.
     pub(crate) scene: &'a dyn Scene,
@@ -48,8 +47,8 @@ pub(crate) struct Material<'a> {
 }
 
 impl Strategy {
-    /// Returns the number of runs without faults that it takes to draw a schedule: the strategies that aim
-    /// learn the points of the schedule first.
+    /// Returns the number of runs without faults that it takes to draw a schedule: a strategy that aims first
+    /// learns the points of the schedule.
     pub fn learning_runs(self) -> u64 {
         match self {
             Self::Uniform | Self::Swarm => 0,
@@ -57,7 +56,7 @@ impl Strategy {
         }
     }
 
-    /// Draws faults. Some may not suit the schedule, such as a second promotion: the caller leaves them out.
+    /// Draws faults. Some may not suit the schedule, such as a second promotion: the caller drops them.
     pub(crate) fn faults(self, material: &Material<'_>) -> Vec<Fault> {
         match self {
             Self::Uniform => uniform::faults(material),

@@ -1,5 +1,5 @@
-//! A few pauses and delays at moments of the run without faults: they change the order in which processes and
-//! messages come.
+//! A few pauses and delays at moments of the run without faults. They change the order of the turns of
+//! processes and of the arrivals of messages.
 
 use super::{Material, uniform};
 use crate::entropy::Site;
@@ -13,7 +13,7 @@ const FAULTS_MAX: u64 = 3;
 /// Lengths, in tenths of the lease: far within it, up to its end, and beyond it.
 const TENTHS: [u64; 6] = [1, 5, 9, 11, 20, 40];
 
-/// For how long messages that are sent from the step on are delayed.
+/// The time from the step on in which sent messages are delayed.
 const DELAYED_FOR: Span = Span::from_millis(20);
 
 /// Draws one to three faults, each at a step: all steps are equally likely.
@@ -31,8 +31,8 @@ pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     (1..=count).filter_map(draw).collect()
 }
 
-/// Returns a pause of the process that takes the step or, half of the time if it is a step of the network, a
-/// delay of the messages to or from its peer.
+/// Returns a pause of the process that takes the step. If it is a step of the network, returns in half of the
+/// cases a delay of the messages to or from its peer instead.
 fn preemption(step: &Step, scene: &dyn Scene, site: &mut Site) -> Fault {
     let tenths = TENTHS[site.below(TENTHS.len() as u64) as usize];
     let length = Span::from_nanos(scene.scale().as_nanos() / 10 * tenths);

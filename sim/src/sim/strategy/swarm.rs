@@ -1,4 +1,4 @@
-//! Some kinds of faults only, with weights of their own.
+//! Only some kinds of faults, with their own weights.
 
 use super::{Material, combined};
 use crate::entropy::Site;
@@ -13,7 +13,7 @@ const FACTORS: [u64; 3] = [1, 2, 6];
 /// The share of the schedules that have a combination of faults, too.
 const COMBINED: f64 = 0.25;
 
-/// Draws up to six faults of the kinds that this schedule has, in some schedules with a combination.
+/// Draws up to six faults of the kinds that this schedule has; some schedules also have a combination.
 pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     let mut site = (material.site)("swarm");
     let chosen = chosen(material.known, &mut site);
@@ -33,7 +33,7 @@ pub(super) fn faults(material: &Material<'_>) -> Vec<Fault> {
     faults
 }
 
-/// Draws the kinds that the schedule has, each with its factor: every second one, and at least one.
+/// Draws the kinds that the schedule has, each with its factor: each kind with probability 1/2, at least one.
 fn chosen(known: &Faults, site: &mut Site) -> Vec<(&'static str, u64)> {
     let verbs = known.verbs();
     let factor = |site: &mut Site| FACTORS[site.below(FACTORS.len() as u64) as usize];

@@ -26,7 +26,7 @@ pub(super) struct Packet<'a> {
     pub(super) ack: Option<u32>,
     pub(super) flags: Flags,
     pub(super) payload: &'a [u8],
-    /// What a reader of the capture could not see otherwise.
+    /// A note that the capture itself does not show.
     pub(super) comment: Option<String>,
 }
 
@@ -207,7 +207,7 @@ fn happenings(connection: &Connection) -> Vec<Happening<'_>> {
             }
         }
     }
-    // What arrives precedes what is sent at the same time, which may be the answer. Stable otherwise.
+    // Arrivals precede sendings of the same time, which may be answers. The sort is stable otherwise.
     happenings.sort_by_key(|happening| (happening.at, happening.rank()));
     happenings
 }

@@ -22,7 +22,7 @@ pub(super) struct Slice {
     pub(super) end: u64,
 }
 
-/// What identifies a slice that has not ended.
+/// The identity of a slice that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Down,

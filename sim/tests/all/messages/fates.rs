@@ -1,4 +1,4 @@
-//! What became of a message: it arrives, a cut link holds it, or it is lost.
+//! The fates of a message: it arrives, a cut link holds it, or it is lost.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -29,7 +29,7 @@ fn every_mutant_has_its_file() {
     }
 }
 
-/// What is wrong with the mutant's schedule.
+/// Returns the problems with the mutant's schedule.
 fn problems(mutant: Mutant) -> Vec<String> {
     let schedule = schedule(mutant);
     let mut problems = Vec::new();
@@ -55,8 +55,8 @@ fn problems(mutant: Mutant) -> Vec<String> {
     problems
 }
 
-/// Whether the run has a verdict that convicts the mutant and that the correct one has not; of a mutant that
-/// no verdict convicts, whether the run differs from what the schedule demands.
+/// Returns true if the run has a verdict that convicts the mutant and that the correct one lacks. For a
+/// mutant that no verdict convicts, returns true if the run differs from the schedule's expectations.
 fn convicts(mutant: Mutant, schedule: &Schedule<Options>, arm: Arm, report: &Report) -> bool {
     let demanded = schedule.expect.of(arm.name()).unwrap();
     if mutant.shows().is_empty() {

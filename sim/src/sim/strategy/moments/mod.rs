@@ -2,7 +2,7 @@
 //! answer, under a lease. The moments are taken from the run without faults.
 //!
 //! A *phase* of a client is the last point of its own that it passed, such as `requested`. Requests are drawn
-//! by phase: a release is as likely as the many polls of an acquire.
+//! by phase: the one request of a release is as likely as the many polls of an acquire.
 
 mod survey;
 
@@ -18,10 +18,10 @@ use crate::faults::{
 use crate::sim::steps::Step;
 use crate::span::{Shift, Span};
 
-/// Leases of this length are long: twice the longest backoff of a client that cleans up.
+/// Leases from this length on are long: twice the longest backoff of a client that cleans up.
 const LONG: Span = Span::from_secs(4);
 
-/// A way to strike at a moment, with its weight. Returns no faults where the run has no such moment.
+/// The weight of a kind of moment, and the draw of its faults; `None` if the run has no such moment.
 type Way = (fn(&Survey<'_>) -> u64, fn(&Survey<'_>, &mut Site) -> Option<Vec<Fault>>);
 
 const WAYS: &[Way] = &[
@@ -32,13 +32,13 @@ const WAYS: &[Way] = &[
     (|survey| 1 + 3 * u64::from(survey.has_voters()), forgotten_vote),
     (|survey| 3 * u64::from(survey.scene.evictable().is_ok()), evicted_lease),
     (|survey| 2 * u64::from(survey.replica().is_some()), promotion),
-    // A dropped call can leave a key behind. Under a short lease the key expires before anybody is harmed.
+    // A dropped call can leave a key behind. Under a short lease the key expires before it does harm.
     (|survey| 3 + 9 * u64::from(survey.scene.scale() >= LONG), dropped_call),
-    // Few runs have a client that renews and comes again: those are not wasted.
+    // Few runs have a client that renews and comes again, so these have a high weight.
     (|survey| 1 + 19 * u64::from(survey.renewing().is_some()), two_outages),
 ];
 
-/// Draws the faults of one moment, of the kinds that are known.
+/// Draws the faults of one moment, limited to the kinds that are known.
 pub(super) fn draw(material: &Material<'_>, steps: &[Step], site: &mut Site) -> Vec<Fault> {
     let survey = Survey::of(material.scene, steps);
     let weights: Vec<u64> = WAYS.iter().map(|(weigh, _)| weigh(&survey)).collect();
@@ -53,7 +53,7 @@ pub(super) fn draw(material: &Material<'_>, steps: &[Step], site: &mut Site) -> 
     faults.unwrap_or_default().into_iter().filter(|fault| known.contains(&fault.what.verb())).collect()
 }
 
-/// A request takes effect, and its reply is lost: that of one server, or of each that was asked.
+/// Loses the reply to a request that takes effect: that of one server, or of each server that was asked.
 fn lost_replies(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let request = survey.request(site)?;
     let (client, peer) = (survey.client(request), survey.peer(request));
@@ -66,7 +66,7 @@ fn lost_replies(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     Some(servers.iter().filter_map(lost).collect())
 }
 
-/// A wall clock is stepped between a request and its answer, in some cases there and back.
+/// Steps a wall clock between a request and its answer, in some cases there and back.
 fn clock_step_in_flight(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let request = survey.request(site)?;
     let process = if site.chance(0.7) { survey.client(request) } else { survey.peer(request) };
@@ -81,8 +81,8 @@ fn clock_step_in_flight(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Faul
     Some(faults)
 }
 
-/// The requests of an acquire or of another call, or their answers, arrive when the lease would be over: at
-/// one server, at a majority or at all.
+/// Delays the requests of a call, or their answers, until the lease would be over: at one server, at a
+/// majority or at all.
 fn slow_servers(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let request = survey.request_to_server(site)?;
     let mut servers = survey.servers();
@@ -97,7 +97,7 @@ fn slow_servers(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
         Fault::new(survey.trigger(request.phase), Delay { link, by, both: false, lasts })
     };
     let mut faults: Vec<Fault> = servers.iter().take(count).map(slow).collect();
-    // A grant that came late ends early: a holder who counts from its arrival and can't renew shows it.
+    // A late grant ends early. A holder that counts from its arrival and can't renew shows that.
     if site.chance(0.4)
         && let Some(granted) = survey.next(request.sent, client, "granted")
     {
@@ -110,8 +110,8 @@ fn slow_servers(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     Some(faults)
 }
 
-/// A client's request to the resource is late by more than a lease: the client stops before it, or the link
-/// is slow. In some cases the resource restarts meanwhile, after it has answered another client.
+/// Delays a client's request to the resource by more than a lease: pauses the client before it, or slows the
+/// link. In some cases the resource restarts meanwhile, after it has answered another client.
 fn late_write(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let writes: Vec<Request> =
         survey.requests.iter().filter(|request| survey.is_to_resource(**request)).copied().collect();
@@ -133,7 +133,7 @@ fn late_write(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     Some(faults)
 }
 
-/// The resource restarts when it has answered another client's request.
+/// Restarts the resource once it has answered another client's request.
 fn restart_after_another(survey: &Survey<'_>, request: Request, site: &mut Site) -> Option<Fault> {
     let resource = survey.peer(request);
     let is_other = |other: &&Request| {
@@ -150,8 +150,8 @@ fn restart_after_another(survey: &Survey<'_>, request: Request, site: &mut Site)
     Some(Fault::new(when, Crash { process: resource.to_owned(), power_loss, restart_after }))
 }
 
-/// A server restarts when a client has its answer, and has forgotten it if it keeps nothing. Where a majority
-/// decides, a minority is out of reach meanwhile, so that this vote counts.
+/// Restarts a server once a client has its answer; without persistence it has forgotten its vote. If a
+/// majority decides, cuts off a minority meanwhile, so that this vote counts.
 fn forgotten_vote(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let request = survey.request_to_server(site)?;
     let (client, voter) = (survey.client(request), survey.peer(request));
@@ -176,7 +176,7 @@ fn forgotten_vote(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     Some(faults)
 }
 
-/// A key is evicted at some time under its lease, in some cases before its holder knows that it holds it.
+/// Evicts a key at some time under its lease, in some cases before the holder knows of its lease.
 fn evicted_lease(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let key = pick(survey.scene.evictable().ok()?, site)?.clone();
     let mut request = survey.request_to_server(site)?;
@@ -195,7 +195,7 @@ fn evicted_lease(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     Some(vec![Fault::new(when, Evict { key, part })])
 }
 
-/// A replica takes over at some moment of a round: it may lack the last grants and releases.
+/// Promotes a replica at some moment of a round: it may lack the last grants and releases.
 fn promotion(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let replica = survey.replica()?;
     let request = survey.request_to_server(site)?;
@@ -203,7 +203,7 @@ fn promotion(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     Some(vec![Fault::new(survey.trigger(at), Promote { replica })])
 }
 
-/// A client drops a call whose request is in flight; in some cases the request is slow.
+/// Drops a call of a client whose request is in flight; in some cases the request is slow.
 fn dropped_call(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let request = survey.request_to_server(site)?;
     let (client, server) = (survey.client(request), survey.peer(request));
@@ -217,7 +217,8 @@ fn dropped_call(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
         let plus = *pick(&[Span::ZERO, Span::ZERO, Span::from_millis(1 + site.below(20))], site)?;
         return Some(vec![Fault::new(later(survey.trigger(request.sent), plus), cancel)]);
     }
-    // Delays what is sent until shortly before the call is dropped, and nothing that is sent afterwards.
+    // Delays messages that are sent until shortly before the call is dropped, and none that are sent
+    // afterwards.
     let lasts = Span::from_millis(1 + site.below(20));
     let short = Span::from_millis(60 + site.below(500));
     let by = if site.chance(0.5) { short } else { survey.quarters(&[2, 4, 6], site) };
@@ -230,8 +231,8 @@ fn dropped_call(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     ])
 }
 
-/// A client loses its server in two calls of different kinds: a mistake in the first may do harm in the
-/// second only.
+/// Cuts a client off from its server in two calls of different kinds: a mistake in the first may do harm only
+/// in the second.
 fn two_outages(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     let client = survey.renewing().or_else(|| survey.request_to_server(site).map(|at| survey.client(at)))?;
     let is_own = |request: &&Request| survey.client(**request) == client && survey.is_to_server(**request);
@@ -256,7 +257,7 @@ fn two_outages(survey: &Survey<'_>, site: &mut Site) -> Option<Vec<Fault>> {
     Some(vec![outage(first, site), outage(second, site)])
 }
 
-/// Returns the trigger with a later strike.
+/// Returns the trigger with its strike later by this time.
 pub(super) fn later(mut when: Trigger, by: Span) -> Trigger {
     match &mut when {
         Trigger::At(at) => *at = at.plus(by),

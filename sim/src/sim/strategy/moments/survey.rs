@@ -1,4 +1,4 @@
-//! The run without faults, as the moments need it: the requests of the clients, by phase.
+//! The requests of the clients in the run without faults, by phase.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use crate::faults::{Role, Scene, Trigger};
 use crate::sim::steps::Step;
 use crate::span::Span;
 
-/// A request that a client sends, as indices of steps.
+/// A request of a client, as indices of steps.
 #[derive(Clone, Copy)]
 pub(super) struct Request {
     pub(super) sent: usize,
-    /// The last point of the client's own before.
+    /// The last point of the client's own before it.
     pub(super) phase: usize,
-    /// True for the last one of its phase: the client went on when it had the answer.
+    /// True for the last request of its phase: the client continued when it had the answer.
     pub(super) decides: bool,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Survey<'a> {
         Self { scene, steps, requests }
     }
 
-    /// Draws a request: its phase first, and in most cases the one that ends the phase.
+    /// Draws a request: its phase first, and then in most cases the last request of the phase.
     pub(super) fn request(&self, site: &mut Site) -> Option<Request> {
         let mut phases: BTreeMap<(&str, Option<Role>), Vec<Request>> = BTreeMap::new();
         for request in &self.requests {
@@ -109,7 +109,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Returns a trigger at the time of the request that counts from its phase: earlier faults may change the
-    /// number of requests, and seldom that of phases.
+    /// number of requests, but seldom that of phases.
     pub(super) fn trigger_by_phase(&self, request: Request) -> Trigger {
         let (from, to) = (self.steps[request.phase].at, self.steps[request.sent].at);
         later(self.trigger(request.phase), Span::from_millis(to.saturating_sub(from) / 1_000_000))
@@ -119,7 +119,7 @@ impl<'a> Survey<'a> {
         self.scene.with_role(Role::Server)
     }
 
-    /// Whether a majority of independent servers decides.
+    /// Returns true if a majority of independent servers decides.
     pub(super) fn has_voters(&self) -> bool {
         !self.scene.has_leader() && self.servers().len() >= 3
     }
@@ -140,7 +140,7 @@ impl<'a> Survey<'a> {
         renewing.map(|step| step.process.as_str())
     }
 
-    /// Draws how many quarters of the scale a time has.
+    /// Draws a time: one of these numbers of quarters of the scale.
     pub(super) fn quarters(&self, quarters: &[u64], site: &mut Site) -> Span {
         let times = pick(quarters, site).copied().unwrap_or(1);
         Span::from_nanos(self.scene.scale().as_nanos() / 4 * times)

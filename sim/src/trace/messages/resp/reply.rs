@@ -4,10 +4,10 @@ use super::super::words::{joined, without_owners};
 use super::command::key;
 use super::value::Value;
 
-/// What a subscriber gets without having asked for it, as the first element of a list or a push.
+/// The first elements of messages that a subscriber gets without a request, as a list or a push.
 const PUBLISHED: [&[u8]; 3] = [b"message", b"pmessage", b"smessage"];
 
-/// What answers a subscriber's command, although RESP3 sends it as a push.
+/// The first elements of answers to a subscriber's commands, which RESP3 also sends as pushes.
 const CONFIRMED: [&[u8]; 6] =
     [b"subscribe", b"unsubscribe", b"psubscribe", b"punsubscribe", b"ssubscribe", b"sunsubscribe"];
 
