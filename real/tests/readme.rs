@@ -1,5 +1,5 @@
-//! Follows the README word for word, but for ports and folders: its program, its captures, its commands on
-//! live servers.
+//! Follows the program of the README, the capture of docs/commands.md and the worker of docs/live.md word for
+//! word, but for ports and folders.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a test")]
 
 #[path = "support/steps.rs"]
@@ -20,8 +20,9 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-fn readme() -> String {
-    fs::read_to_string(root().join("README.md")).unwrap()
+/// Returns the text of a page, whose path is relative to the checkout.
+fn page(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
 }
 
 /// Creates an empty folder outside the checkout: cargo takes packages inside it for members of the workspace.
@@ -52,7 +53,7 @@ fn a_new_crate_takes_a_lock_without_a_protobuf_compiler() {
     let folder = folder("orders");
     symlink(root(), folder.join("locks")).unwrap();
     let mut printed = String::new();
-    let readme = readme();
+    let readme = page("README.md");
     let (_, section) = readme.split_once("## Use the lock").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let steps = steps(section);
@@ -86,8 +87,8 @@ fn tshark_lists_a_capture_with_names() {
         let file = folder.join(format!("run-{}.pcapng", arm.name()));
         fs::write(file, pcap(report.capture.as_ref().unwrap())).unwrap();
     }
-    let readme = readme();
-    let (_, line) = readme.split_once("`tshark ").expect("the README lists a capture");
+    let commands = page("docs/commands.md");
+    let (_, line) = commands.split_once("`tshark ").expect("the page lists a capture");
     let (arguments, _) = line.split_once('`').unwrap();
     let script = format!("{}/tools/", root().display());
     let packets = run(&folder, &format!("tshark {}", arguments.replace("tools/", &script)));
@@ -99,9 +100,8 @@ fn tshark_lists_a_capture_with_names() {
 fn a_worker_writes_to_the_resource_that_was_started() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    let readme = readme();
-    let (_, block) =
-        readme.split_once("A worker writes to a resource").expect("the README starts a resource");
+    let live = page("docs/live.md");
+    let (_, block) = live.split_once("A worker writes to a resource").expect("the page starts a resource");
     let block = block.split("```").nth(1).unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let commands = block

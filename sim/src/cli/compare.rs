@@ -31,7 +31,7 @@ pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: O
     let note = note(&comparison, all);
     let runs = 2 * comparison.values().map(|cell| cell.schedules).sum::<u64>();
     print(&table::text(&comparison))?;
-    print(&format!("\n{}\n", wrap(table::LEGEND, 0)))?;
+    print(&format!("\n{}\n", legend("  ")))?;
     let seconds = began.elapsed().as_secs_f64();
     print(&format!("{runs} runs in {seconds:.1} s\n{note}"))?;
     if let Some(out) = out {
@@ -55,11 +55,24 @@ fn note(comparison: &Comparison, all: u64) -> String {
 
 /// Formats the page with the table.
 fn page(comparison: &Comparison, first: u64, schedules: u64) -> String {
+    let about = format!(
+        "Each row has {schedules} random schedules of one lock system, with one fault of the class. Each \
+         schedule ran twice: with fencing off, and with fencing on."
+    );
     format!(
-        "# The comparison\n\n\
-         `cargo run --release -- compare --schedules {schedules} --first {first}`: {schedules} random\n\
-         schedules in each row, with one fault of the class, each run with fencing off and on.\n\n{}\n{}\n",
+        "# The lock systems, compared\n\n\
+         ```\n\
+         cargo run --release -- compare --schedules {schedules} --first {first} --out docs/comparison.md\n\
+         ```\n\n\
+         {}\n{}\n{}",
+        wrap(&about, 0),
         table::markdown(comparison),
-        wrap(table::LEGEND, 0)
+        legend("- ")
     )
+}
+
+/// Formats the meaning of the columns: a line for each, which begins with `mark`.
+fn legend(mark: &str) -> String {
+    let lines = table::LEGEND.map(|(column, meaning)| wrap(&format!("{mark}{column}: {meaning}"), 2));
+    format!("{}\n{}", wrap(table::COUNTS, 0), lines.concat())
 }

@@ -44,16 +44,26 @@ pub fn columns() -> impl Iterator<Item = (&'static str, Count)> {
     COLUMNS.iter().map(|column| (column.name, column.count))
 }
 
-/// The legend of the columns, for both forms.
-pub const LEGEND: &str = "Runs with the verdict, of as many schedules in each row. overlap: two holders at \
-     once, which no lock that releases itself can exclude. stale writes: the resource took a write of an \
-     older grant, with fencing off and on. refused: writes that fencing turned away. token regressed: a \
-     later grant got no larger token, where the schedule let a server lose what it had acknowledged. two \
-     valid: two leases on one key were valid at once by their holders' own clocks. unheld: a lease was valid \
-     by its holder's clock while no server held its key. leaked: an acquisition had ended and left its key \
-     behind. idle: the lock was free, and a waiter missed it. stuck: a waiter was not served after all \
-     faults had healed. All but stale writes, fencing off, are of the runs with fencing on. unexplained: a \
-     verdict that nothing in the schedule explains.";
+/// The things that the numbers of the table count.
+pub const COUNTS: &str = "The columns count runs; `refused` counts writes. `stale writes, fencing off` is about \
+     the runs with fencing off, `unexplained` about all runs, every other column about the runs with fencing on.";
+
+/// The meaning of each column.
+pub const LEGEND: [(&str, &str); 10] = [
+    ("overlap", "two holders at once, which no lock with expiring leases can exclude."),
+    ("stale writes", "the resource accepted a write of an older grant."),
+    ("refused", "the resource refused a write because of its token."),
+    (
+        "token regressed",
+        "a later grant got no larger token; the schedule let a server lose acknowledged data.",
+    ),
+    ("two valid", "two leases on one key were valid at once by their holders' own clocks."),
+    ("unheld", "a lease was valid by its holder's clock while no server held its key."),
+    ("leaked", "an acquisition had ended and left its key behind."),
+    ("idle", "the lock was free, and a waiter missed it."),
+    ("stuck", "a waiter was not served after all faults had healed."),
+    ("unexplained", "nothing in the schedule explains the verdict."),
+];
 
 /// Formats the table for a terminal.
 pub fn text(comparison: &Comparison) -> String {

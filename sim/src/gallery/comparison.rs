@@ -90,7 +90,12 @@ fn page(comparison: &Comparison, schedules: u64, shown: &BTreeMap<Place, String>
                 }
             }
         }
-        p { (table::LEGEND) }
+        p { (table::COUNTS.replace('`', "")) }
+        ul {
+            @for (column, meaning) in table::LEGEND {
+                li { (column) ": " (meaning) }
+            }
+        }
     };
     picture::site("The comparison", &site_links(""), &content)
 }

@@ -63,28 +63,28 @@ fn the_lock_avoids_failed_attempts_but_sends_more_requests() {
     assert!(took(report("cas-high-contention")) < took(high));
 }
 
-/// Returns a row of the README's table.
+/// Returns a row of the page's table.
 fn row(contention: &str, method: &str, name: &str) -> String {
     let report = report(name);
     let made = UPDATES + report.summary().updates.conflicts;
     format!(
-        "| {contention} | [{method}](seeds/{name}.toml) | {UPDATES} | {made} | {} | {:.1} s |",
+        "| {contention} | [{method}](../seeds/{name}.toml) | {UPDATES} | {made} | {} | {:.1} s |",
         report.commands,
         took(report).as_secs_f64()
     )
 }
 
 #[test]
-fn the_readme_shows_the_figures_of_the_runs() {
-    let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
+fn the_page_shows_the_figures_of_the_runs() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = std::fs::read_to_string(root.join("docs/without-a-lock.md")).unwrap();
     for row in [
         row("low", "conditional writes", "cas-low-contention"),
         row("low", "lock", "cas-low-contention-locked"),
         row("high", "conditional writes", "cas-high-contention"),
         row("high", "lock", "cas-high-contention-locked"),
     ] {
-        assert!(readme.contains(&row), "the README lacks\n{row}");
+        assert!(page.contains(&row), "the page lacks\n{row}");
     }
 }
 

@@ -1,9 +1,9 @@
-//! The comparison of the systems: it depends on the seed alone, and the README shows the last one.
+//! The comparison of the systems: it depends on the seed alone, and its page is complete.
 
 use std::path::Path;
 
 use resource::audit::VerdictKind as Verdict;
-use sim::compare::{Count, cells, compare, table};
+use sim::compare::{Comparison, Count, cells, compare, table};
 use sim::lab::Arm;
 
 #[test]
@@ -33,16 +33,19 @@ fn fencing_leaves_no_stale_write_in_any_cell() {
 }
 
 #[test]
-fn the_readme_shows_the_table_of_the_comparison_page() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let (readme, page) = (root.join("README.md"), root.join("docs/comparison.md"));
-    let (readme, page) = (std::fs::read_to_string(readme).unwrap(), std::fs::read_to_string(page).unwrap());
-    let rows = |text: &str| -> Vec<String> {
-        let is_row = |line: &&str| line.starts_with("| ") && line.matches('|').count() == 14;
-        text.lines().filter(is_row).map(str::to_owned).collect()
-    };
-    let (_, shown) = readme.split_once("<!-- comparison -->").unwrap();
-    let (shown, _) = shown.split_once("<!-- /comparison -->").unwrap();
-    assert_eq!(rows(shown), rows(&page));
-    assert_eq!(rows(&page).len(), cells().count() + 1, "a row for each cell, and one for the headings");
+fn the_page_shows_every_cell_and_explains_every_column() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/comparison.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, rows) = page
+        .split_once(&table::markdown(&Comparison::new()))
+        .expect("the page has the headings of the table");
+    let (rows, legend) = rows.split_once("\n\n").unwrap();
+    let shown: Vec<String> = rows.lines().map(|row| row.split(" |").take(2).collect()).collect();
+    let cells: Vec<String> = cells().map(|(system, class)| format!("| {system} {class}")).collect();
+    assert_eq!(shown, cells);
+    let legend = legend.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(legend.starts_with(table::COUNTS), "{legend}");
+    for (column, meaning) in table::LEGEND {
+        assert!(legend.contains(&format!("- {column}: {meaning}")), "{column} is not explained: {legend}");
+    }
 }

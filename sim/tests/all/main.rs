@@ -1,6 +1,6 @@
 //! The tests of the simulator as one program, so a build links once and compiles the support modules once.
 //!
-//! Three programs are separate. `seed`: the README and the replay lines of random schedules name it.
+//! Three programs are separate. `seed`: CONTRIBUTING.md and the replay lines of random schedules name it.
 //! `determinism_guard`: it installs a global metrics recorder that adds events to every run of its process.
 //! `museum_outside`: the museum's files name the crate's items from the root of a program.
 //!
@@ -46,6 +46,7 @@ mod lines;
 mod museum;
 mod outputs;
 mod own_locks;
+mod pages;
 mod perfetto;
 mod pictures;
 mod probes;

@@ -221,7 +221,7 @@ fn a_comparison_replaces_a_page_only_if_it_is_named() {
     assert_eq!(names(&folder.join("docs")), ["comparison.md"]);
     let ran = sim(&folder, &named);
     assert!(ran.stderr.contains("written: docs/comparison.md"), "{}", ran.stderr);
-    assert!(fs::read_to_string(&page).unwrap().starts_with("# The comparison"));
+    assert!(fs::read_to_string(&page).unwrap().starts_with("# The lock systems, compared"));
 }
 
 #[test]
