@@ -1,6 +1,6 @@
 //! The lock servers among which a majority decides, and on how many of them a lock was stored.
 
-use resource::audit::{Event, Kind, Name};
+use history::{Event, Kind, Name};
 
 use crate::sim::Report;
 

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use resource::audit::{Event, Nanos, Verdict, VerdictKind};
-
-use crate::trace::text::Names;
+use history::text::Names;
+use history::{Event, Nanos, Verdict, VerdictKind};
 
 /// The account of a run that a check judges.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Snaps the times of faults to points that the run passes: a fault right after a point says why it strikes
 //! there, and a time says nothing.
 
-use resource::audit::Event;
+use history::Event;
 
 use super::Shrinking;
 use crate::faults::{Fault, Trigger};
