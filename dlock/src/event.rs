@@ -59,7 +59,7 @@ impl Outcome {
 ///
 /// A row is `Variant as Kind = "name" { field: type => logged field: logged type, … }`: the variant of
 /// [`Event`] with its fields, the name of the event in logs, and the variant and fields for readers of logs.
-/// [`Event`] is generated from the table here; the audit of crate `resource` reads logs with it. Each event
+/// [`Event`] is generated from the table here; the audit of crate `history` reads logs with it. Each event
 /// also has the key and the owner.
 #[doc(hidden)]
 #[macro_export]

@@ -1,7 +1,7 @@
 //! The machine's clocks, for timestamps in a history. No lock reads them: its time comes from
 //! `dlock::Runtime`.
 
-use resource::audit::Nanos;
+use history::Nanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Returns the machine's monotonic clock, in nanoseconds since boot. All processes of the machine read the

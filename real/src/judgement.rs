@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use resource::audit::{Event, Fairness, Kind, Nanos, Rules, Summary, Verdict, VerdictKind, audit};
+use history::{Event, Fairness, Kind, Nanos, Rules, Summary, Verdict, VerdictKind, audit};
 use serde::Serialize;
 
 pub use crate::limits::DATA_LOST;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use resource::audit::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind, audit};
+use history::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind, audit};
 
 /// The detail of the event `server_stopped` for a lock server that restarts without its acknowledged data.
 pub const DATA_LOST: &str = "killed, its data lost";

@@ -14,8 +14,8 @@ use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
 
-use crate::history::speak_as;
 use crate::pause::{Pause, Stoppable};
+use crate::recording::speak_as;
 use crate::stop::Stop;
 use crate::systems::{self, System, SystemError};
 use dlock::TokioRuntime;

@@ -1,7 +1,8 @@
 //! Pages in a real browser: no label is cut, nothing prints over anything else, and a page needs no network.
 //!
-//! Chromium opens the pages from disk: wide, on a phone, dark, and on paper. `picture/tests/browser` has the
-//! checks. Set `SCREENSHOTS` to a folder to keep a picture of each page in each form.
+//! Chromium opens the pages from disk: wide, on a phone, dark, and on paper. The checks are in
+//! `history/picture/tests/browser`. Set `SCREENSHOTS` to a folder to keep a picture of each page in each
+//! form.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ fn write(folder: &Path, name: &str, arms: &[Arm]) {
 /// Runs a program to its end, in the folder of the checks.
 fn run(program: &str, package: &str, arguments: &[&str]) {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(root().join("picture/tests/browser"));
+    command.args(arguments).current_dir(root().join("history/picture/tests/browser"));
     let output = command.output().unwrap_or_else(|error| {
         panic!("{program}: {error}; it is not installed: run `apt-get install {package}`")
     });

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use history::{Event, Kind, Nanos, VerdictKind};
 use real::chaos::{Configuration, Fault, FaultKind, Plan};
-use real::history::read;
 use real::judgement::{DATA_LOST, Judgement};
+use real::recording::read;
 use real::servers::Stage;
 use real::systems::System;
 use resource::Fencing;
-use resource::audit::{Event, Kind, Nanos, VerdictKind};
 use serde_json::Value;
 
 fn configuration(seed: u64) -> Configuration {

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use eventually::eventually;
+use history::{EventName, VerdictKind};
 use real::servers::{Persistence, Redis, Stage, ask_http};
-use resource::audit::{EventName, VerdictKind};
 
 fn real(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_real"));

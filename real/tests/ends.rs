@@ -13,7 +13,7 @@ use std::thread;
 
 use dlock::LockKey;
 use eventually::eventually;
-use real::history::read;
+use real::recording::read;
 use real::servers::{Persistence, Redis, Stage, ask, ask_http};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

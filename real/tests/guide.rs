@@ -29,7 +29,7 @@ fn a_crate_made_by_the_guide_convicts_the_naive_lock() {
             Step::File { path, text } => fs::write(folder.join(path), text).unwrap(),
             Step::Run { commands, fails } => {
                 printed = run(&folder, &commands, fails);
-                builds += printed.matches("Compiling sim v").count();
+                builds += printed.matches("Compiling fencepost-sim v").count();
             }
             Step::Shows(lines) => {
                 for line in lines {

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use real::history::Recorder;
+use real::recording::Recorder;
 
 /// Returns an empty folder of this name.
 fn folder(name: &str) -> PathBuf {

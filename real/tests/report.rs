@@ -16,7 +16,7 @@ fn root() -> PathBuf {
 fn the_committed_page_agrees_with_the_committed_results() {
     let page = Page::of(&root().join("real/results")).unwrap();
     let differing = page.differing(&root().join("docs"));
-    assert_eq!(differing, <[PathBuf; 0]>::default(), "run `cargo run -p real -- report`");
+    assert_eq!(differing, <[PathBuf; 0]>::default(), "run `cargo run -p fencepost-real -- report`");
 }
 
 #[test]

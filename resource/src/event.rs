@@ -4,13 +4,13 @@
 //! events of a key are in the order of its decisions, also on a server with many threads.
 
 use dlock::FencingToken;
+use history::emit;
 
 use crate::digest::BodyDigest;
 use crate::fence::{Guard, Refusal, WriteOutcome, WriteSeq};
 use crate::key::ResourceKey;
 use crate::operation::{Read, ReadOutcome, Snapshot, Write};
 use crate::owner::OwnerToken;
-use crate::vocabulary::emit;
 
 /// Emits the decision about `write`: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional
 /// write `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.

@@ -5,11 +5,9 @@
 //! of your own. Write to it with a [`client::Client`] and the token of your grant ([`fence::Guard::Token`]),
 //! or without a lock on the condition that nothing has changed ([`fence::Guard::Version`], [`update`]).
 //!
-//! [`worker`] does what a careful user of a lock does, with a pause at each step; [`audit`] judges the
-//! history of a run.
+//! [`worker`] does what a careful user of a lock does, with a pause at each step. All of these emit the
+//! events of `history`, whose audit judges a run.
 
-// The judgement of a history.
-pub mod audit;
 // The client of the service: writes, reads and claims, with their errors.
 pub mod client;
 // The digest of a body.
@@ -30,10 +28,6 @@ mod operation;
 mod owner;
 // The stores of values and fences: in memory, or on a disk.
 pub mod store;
-// Summaries of histories, also side by side.
-pub mod story;
-// The events that a history may hold.
-mod vocabulary;
 // Read-modify-write without a lock, by conditional writes.
 pub mod update;
 // The worker: acquire, read, work, check, write, release.

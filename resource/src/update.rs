@@ -13,13 +13,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use dlock::{Backoff, FencingToken, Owner, Runtime};
 use dlock_runtime::{probes, reached};
+use history::emit;
 
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
 use crate::fence::{Guard, Refusal};
 use crate::key::ResourceKey;
 use crate::owner::OwnerToken;
 use crate::store::{Read, Snapshot, Write};
-use crate::vocabulary::emit;
 use crate::worker::{Pauses, Step};
 
 /// The terms of an update.

@@ -1,7 +1,7 @@
 //! Calls a second to the simulated etcd on one core: etcd-client, gRPC, HTTP/2, the simulated network, the
 //! store.
 //!
-//! `cargo bench -p sim --bench etcd_calls`. One client on one member of three: a lease, then put, get, a
+//! `cargo bench --bench etcd_calls`. One client on one member of three: a lease, then put, get, a
 //! transaction and a delete in turn.
 #![allow(
     clippy::disallowed_methods,

@@ -1,7 +1,7 @@
 //! Finds the mistake of a lock that many tutorials show, `SET key NX PX` and later a bare `DEL`: it releases
 //! the lock of another owner.
 //!
-//! `cargo run -p sim --example naive_lock`
+//! `cargo run --example naive_lock`
 
 use std::time::Duration;
 

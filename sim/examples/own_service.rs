@@ -1,7 +1,7 @@
 //! A custom service with a custom check. The service hands out numbers, each once, and keeps the last one on
 //! its disk. It answers before it syncs, so it hands out a number twice after a power loss.
 //!
-//! `cargo run -p sim --example own_service`
+//! `cargo run --example own_service`
 
 use std::collections::BTreeSet;
 use std::io;

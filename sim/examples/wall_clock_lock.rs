@@ -1,7 +1,7 @@
 //! Finds a mistake with a clock fault: the holder works for as long as its lease is valid, and measures that
 //! on the wall clock. No partition and no delay breaks the lock; a clock that is set back does.
 //!
-//! `cargo run -p sim --example wall_clock_lock`
+//! `cargo run --example wall_clock_lock`
 
 use std::time::Duration;
 

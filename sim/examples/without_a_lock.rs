@@ -1,7 +1,7 @@
 //! Workers without a lock: each write names the version that was read, and the resource refuses it if another
 //! write came first. No schedule loses an update.
 //!
-//! `cargo run -p sim --example without_a_lock`
+//! `cargo run --example without_a_lock`
 
 use std::time::Duration;
 

@@ -32,9 +32,9 @@ pub mod trace;
 pub mod world;
 
 pub use explore::{Exercised, Failure, Search, check};
+pub use history::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind};
 pub use names::UnknownName;
 pub use place::{Invalid, Place};
-pub use resource::audit::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind};
 pub use sim::{
     Check, Control, Core, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,
     ScheduleError, Served, Sim, Step, Strategy, Struck, Subject, clients, holder_accepted, no, own_key,

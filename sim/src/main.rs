@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use history::VerdictKind;
 use resource::Fencing;
-use resource::audit::VerdictKind;
 use sim::Strategy;
 use sim::allocator::Allocator;
 use sim::explore::fleet::Shard;

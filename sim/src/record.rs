@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use resource::audit::{Event, Kind, Name, Nanos, Record, Slot};
+use history::{Event, Kind, Name, Nanos, Record, Slot};
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::Interest;

@@ -13,7 +13,7 @@ mod all {
 
 use all::support::replay::replay_line;
 use all::support::seeds::seeds;
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::Subject;
 use sim::explore::{Portfolio, violation};
 use sim::lab::{Arm, Lab, draw, run};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use resource::audit::{Event, Kind, Name};
+use history::{Event, Kind, Name};
 
 use super::fault::Fault;
 use crate::clock::machine_time;

@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use files::{Draft, Parents};
+use history::Event;
 use resource::Fencing;
-use resource::audit::Event;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::faults::FaultError;
-use crate::history::{ReadError, read};
 use crate::judgement::Judgement;
 use crate::lab::LabError;
+use crate::recording::{ReadError, read};
 use crate::servers::ServerError;
 use crate::stop::Stop;
 use crate::systems::System;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use history::{Event, Kind, Name, Nanos, VerdictKind};
 use resource::Fencing;
-use resource::audit::{Event, Kind, Name, Nanos, VerdictKind};
 use serde::Serialize;
 
 use super::Configuration;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use files::Parents;
-use picture::text::Names;
+use history::text::Names;
+use history::{Event, VerdictKind};
 use picture::{Finding, Picture, Run};
-use real::history::{self, Merged};
 use real::judgement::Judgement;
-use resource::audit::{Event, VerdictKind};
+use real::recording::{self, Merged};
 
 use super::{Outcome, print, span, written};
 
@@ -45,7 +45,7 @@ impl Audit {
         let outputs: Vec<&Path> = self.html.iter().chain(&self.svg).map(PathBuf::as_path).collect();
         let inputs: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
         files::try_outputs(&outputs, &inputs, Parents::Exist)?;
-        let Merged { history, empty, torn } = history::merge(&self.files)?;
+        let Merged { history, empty, torn } = recording::merge(&self.files)?;
         if let Some(file) = empty.first() {
             return Err(format!(
                 "{}: has no event, so that it proves nothing: leave it out, or record it again with --history",
@@ -105,7 +105,7 @@ impl Audit {
 
 /// Returns the verdicts with what explains them: violations first, overlaps last.
 fn findings(judgement: &Judgement) -> Vec<Finding> {
-    let finding = |(verdict, explanation): (&resource::audit::Verdict, Option<&str>)| Finding {
+    let finding = |(verdict, explanation): (&history::Verdict, Option<&str>)| Finding {
         sentence: match explanation {
             Some(explanation) => format!("{} ({explanation})", verdict.detail),
             None => verdict.detail.clone(),

@@ -101,5 +101,5 @@ pub(super) fn command() -> String {
         if argument.chars().all(plain) { argument } else { format!("'{}'", argument.replace('\'', r"'\''")) }
     });
     let profile = if cfg!(debug_assertions) { "" } else { "--release " };
-    format!("cargo run {profile}-p real -- {}", arguments.collect::<Vec<_>>().join(" "))
+    format!("cargo run {profile}-p fencepost-real -- {}", arguments.collect::<Vec<_>>().join(" "))
 }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
-use real::history::{Recorder, Recording};
+use real::recording::{Recorder, Recording};
 use real::stop::Stop;
 
 /// True if the outcome was as expected; an error if the input is invalid.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use hdrhistogram::{Histogram, RecordError};
-use resource::audit::{Event, Fairness, Kind, Name, Nanos};
+use history::{Event, Fairness, Kind, Name, Nanos};
 use serde::Serialize;
 
 use super::{Arm, Load};

@@ -1,7 +1,7 @@
 //! The errors of experiments and of reading their results.
 
-use crate::history::ReadError;
 use crate::lab::LabError;
+use crate::recording::ReadError;
 use crate::servers::ServerError;
 
 /// Why an experiment could not be carried out. An unexpected result is not an error.

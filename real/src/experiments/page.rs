@@ -89,7 +89,7 @@ impl Page {
 
 const HEAD: &str = "# The experiments on live servers
 
-`cargo run --release -p real -- report` makes this page from the raw results in `real/results/`, and `report --check`
+`cargo run --release -p fencepost-real -- report` makes this page from the raw results in `real/results/`, and `report --check`
 compares the two. Each experiment is one command, and its configuration is a file in `real/experiments/`. A sentence with
 a tick is an expectation that the numbers confirm. Where they do not, the page says so, and the command exits with 1.
 ";
@@ -97,7 +97,7 @@ a tick is an expectation that the numbers confirm. Where they do not, the page s
 fn missing(experiment: &dyn Registered) -> String {
     let (number, title, question) = (experiment.number(), experiment.title(), experiment.question());
     format!(
-        "\n## {number}. {title}\n\n{question}\n\nNo results yet: `cargo run --release -p real -- experiment \
-         {number}`.\n"
+        "\n## {number}. {title}\n\n{question}\n\nNo results yet: \
+         `cargo run --release -p fencepost-real -- experiment {number}`.\n"
     )
 }

@@ -14,10 +14,10 @@
 use std::thread;
 use std::time::Instant;
 
+use history::story;
+use history::{Kind, VerdictKind};
 use resource::Fencing;
 use resource::ResourceKey;
-use resource::audit::{Kind, VerdictKind};
-use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};

@@ -10,9 +10,9 @@
 
 use std::time::Duration;
 
+use history::story;
+use history::{Event, Kind, VerdictKind};
 use resource::Fencing;
-use resource::audit::{Event, Kind, VerdictKind};
-use resource::story;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};

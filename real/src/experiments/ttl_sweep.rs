@@ -9,8 +9,8 @@
 
 use std::time::Duration;
 
+use history::{Event, Kind, VerdictKind};
 use resource::Fencing;
-use resource::audit::{Event, Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dlock::LockKey;
+use history::{Event, Kind};
 use resource::ResourceKey;
-use resource::audit::{Event, Kind};
 
 use super::LabError;
 use crate::clock::machine_time;

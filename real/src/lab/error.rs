@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::history::ReadError;
+use crate::recording::ReadError;
 use crate::servers::ServerError;
 
 /// Why a run could not be carried out. An unexpected result is not an error.

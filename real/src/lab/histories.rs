@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use files::{Draft, Error};
-use resource::audit::History;
+use history::History;
 
 use super::LabError;
 

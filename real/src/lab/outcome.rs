@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use resource::audit::{Event, Kind, Nanos, Verdict, VerdictKind, WriteBy};
+use history::{Event, Kind, Nanos, Verdict, VerdictKind, WriteBy};
 use serde::{Deserialize, Serialize};
 
 use super::{LabError, histories, story};
-use crate::history;
 use crate::judgement::Judgement;
+use crate::recording;
 
 /// The outcome of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Reads and judges the history files of one run.
     pub(crate) fn of(files: &[impl AsRef<Path>]) -> Result<(Self, Vec<Event>), LabError> {
-        let history = history::read(files)?;
+        let history = recording::read(files)?;
         histories::keep(&history, files)?;
         Ok((Self::of_events(&history.events), history.events))
     }

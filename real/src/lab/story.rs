@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use resource::audit::{Event, Kind};
-use resource::story;
+use history::story;
+use history::{Event, Kind};
 
 /// Returns one line for each event of interest. Repeated requests of one client become one line.
 pub(crate) fn lines(history: &[Event]) -> Vec<String> {

@@ -71,7 +71,7 @@ pub(crate) fn compare<T: Debug>(
         Ok(()) => println!("{cases} scripts on {system}, {} more were late", late.get()),
         Err(TestError::Fail(..)) => panic!(
             "the simulated {system} differs from the live one:\n\n{}\nreplay it: SEED={seed} SCRIPTS={cases} \
-             cargo test -p real --test fidelity {system}",
+             cargo test --workspace --test fidelity {system}",
             shown.borrow()
         ),
         Err(TestError::Abort(why)) => panic!("{system}: {} scripts were late: {why}", late.get()),

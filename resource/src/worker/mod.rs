@@ -12,6 +12,7 @@ use dlock::{
     AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime,
 };
 use dlock_runtime::{closest, probes, sometimes};
+use history::emit;
 
 pub use self::pauses::{Droppable, Pauses, Step};
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
@@ -19,7 +20,6 @@ use crate::fence::{Guard, WriteSeq};
 use crate::key::{KeyError, ResourceKey};
 use crate::owner::OwnerToken;
 use crate::store::{Read, Write};
-use crate::vocabulary::emit;
 
 /// The worker's read of the resource before its writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::vocabulary::emit;
+use history::emit;
 
 /// A point in a round at which a worker can be made to pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,10 +4,10 @@
 //! 2. All placements of one fault in the small workload of each system, as `exhaust` runs them.
 //! 3. Where the time of the random schedules goes, by the simulator's own parts.
 //!
-//! `cargo bench -p sim --bench search`. Rates count the processor time of this process, so other programs
+//! `cargo bench --bench search`. Rates count the processor time of this process, so other programs
 //! disturb them less; medians of several measurements count.
 //!
-//! `cargo bench -p sim --bench search -- instructions` counts the instructions of a run instead, which do not
+//! `cargo bench --bench search -- instructions` counts the instructions of a run instead, which do not
 //! depend on the machine's speed. It needs `valgrind` on the `PATH`.
 #![allow(
     clippy::disallowed_methods,

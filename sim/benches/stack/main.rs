@@ -6,11 +6,11 @@
 //! 2. Schedules a second of the safety experiment, a pause of five seconds: two workers and the HTTP
 //!    resource, on one Redis and with Redlock on five; audit and trace hash included.
 //!
-//! `cargo bench -p sim --bench stack -- instructions` counts the instructions of a call instead, which do not
+//! `cargo bench --bench stack -- instructions` counts the instructions of a call instead, which do not
 //! depend on the machine's speed. It needs `valgrind` on the `PATH`.
 //!
-//! `cargo bench -p sim -- memory` makes a million runs of random schedules on two threads instead, and prints
-//! the peak memory.
+//! `cargo bench --bench stack -- memory` makes a million runs of random schedules on two threads instead, and
+//! prints the peak memory.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use resource::audit::Kind;
+use history::Kind;
 use sim::Schedule;
 use sim::explore::{Found, Portfolio};
 use sim::lab::{Arm, Lab, run};

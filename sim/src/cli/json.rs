@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use resource::audit::Fairness;
+use history::Fairness;
 use serde::Serialize;
 use sim::Schedule;
 use sim::lab::{Arm, Options};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use resource::audit::Updates;
+use history::Updates;
 use sim::Subject;
 use sim::explore::Portfolio;
 use sim::lab::{Arm, Lab};
@@ -140,7 +140,7 @@ fn comparison(mismatches: Option<&[Mismatch]>) -> String {
     }
 }
 
-fn items(writes: &[resource::audit::WriteBy]) -> String {
+fn items(writes: &[history::WriteBy]) -> String {
     let items: Vec<String> = writes.iter().map(ToString::to_string).collect();
     if items.is_empty() { "none".to_owned() } else { items.join(" ") }
 }

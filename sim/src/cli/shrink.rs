@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::Schedule;
 use sim::explore::{Broken, Cause, Causes, RUNS_MAX};
 use sim::lab::{Arm, Options};

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use resource::audit::VerdictKind as Verdict;
+use history::VerdictKind as Verdict;
 
 use crate::lab::{Arm, FaultClass, Options, System, draw_class, excused, run};
 use crate::pool;

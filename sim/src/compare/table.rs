@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use history::VerdictKind as Verdict;
+
 use super::{Comparison, Count};
-use resource::audit::VerdictKind as Verdict;
 
 use crate::lab::{Arm, FaultClass};
 

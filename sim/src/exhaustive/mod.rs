@@ -9,8 +9,8 @@ mod results;
 
 use std::collections::BTreeSet;
 
+use history::VerdictKind;
 use resource::Fencing;
-use resource::audit::VerdictKind;
 
 pub use results::{Cost, Mistake, Results, Searched};
 

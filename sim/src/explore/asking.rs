@@ -1,10 +1,10 @@
 //! Decides whether a waiter that was not served kept asking for the lock.
 
-use resource::audit::{Event, Kind, Name, Nanos, Verdict};
+use history::text::{Names, holder};
+use history::{Event, Kind, Name, Nanos, Verdict};
 
 use crate::sim::{Core, Report};
 use crate::trace::message::Message;
-use crate::trace::text::{Names, holder};
 
 /// The requests of a run, and the times at which the lock became free.
 pub(super) struct Asking<'a> {
@@ -50,7 +50,7 @@ impl<'a> Asking<'a> {
 
 #[cfg(test)]
 mod tests {
-    use resource::audit::VerdictKind;
+    use history::VerdictKind;
 
     use super::*;
     use crate::span::Span;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use resource::audit::{Event, EventName, Kind, Name, Verdict, VerdictKind};
+use history::{Event, EventName, Kind, Name, Verdict, VerdictKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::faults::Role;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use resource::audit::{Kind, Name};
+use history::{Kind, Name};
 
 use crate::sim::Report;
 

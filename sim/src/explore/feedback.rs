@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use resource::audit::Kind;
+use history::Kind;
 
 use super::novelty::{New, Reached, Representation, Traits};
 use super::portfolio::Portfolio;

@@ -1,6 +1,6 @@
 //! The lock servers of which a majority decides, and the number of them that stored a lock.
 
-use resource::audit::{Event, Kind, Name};
+use history::{Event, Kind, Name};
 
 use crate::sim::Report;
 

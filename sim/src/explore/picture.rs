@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use history::{Verdict, VerdictKind};
 use picture::{Fate, Finding, Message, Picture, Run};
-use resource::audit::{Verdict, VerdictKind};
 
 use super::sentence::of_verdict;
 use crate::sim::{self, Report, RunError, Schedule, Subject};

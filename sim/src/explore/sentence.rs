@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use resource::audit::{Event, Kind, Name, Nanos, Verdict, VerdictKind};
+use history::text::{Names, holder};
+use history::{Event, Kind, Name, Nanos, Verdict, VerdictKind};
 
 use super::asking::Asking;
 use super::cause::{Broken, Cause, wrong_event};
@@ -10,7 +11,6 @@ use super::nodes::Nodes;
 use crate::faults::{Fault, Trigger};
 use crate::sim::{Core, Report, RunError, Schedule};
 use crate::span::Span;
-use crate::trace::text::{Names, holder};
 
 /// The words for a lease that one server, or one cluster, should store and does not.
 const NOWHERE: &str = " that was not stored";

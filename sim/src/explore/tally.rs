@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 
 use super::cause::Cause;
 use super::violation::Judged;

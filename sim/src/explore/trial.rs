@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use resource::audit::Verdict;
+use history::Verdict;
 
 use super::cause::{Cause, Causes, verdict_with};
 use crate::sim::{self, Report, RunError, Schedule, Subject};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 
 use super::cause::{Broken, Cause, Causes};
 use crate::sim::{self, Outcome, Report, RunError, Schedule, Subject};

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use serde::{Serialize, Serializer};
 
 use super::fields::Fields;

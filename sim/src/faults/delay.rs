@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use picture::in_whole_units;
+use history::in_whole_units;
 
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};

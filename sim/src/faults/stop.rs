@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use resource::audit::{Kind, Name, VerdictKind};
+use history::{Kind, Name, VerdictKind};
 
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use resource::audit::{Kind, Name};
+use history::{Kind, Name};
 
 use super::call::Call;
 use super::link::Link;

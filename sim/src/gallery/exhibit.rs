@@ -1,8 +1,8 @@
 //! A schedule of the gallery: its page, and what the index shows of it.
 
+use history::VerdictKind;
 use maud::{Markup, html};
 use picture::{Link, Picture};
-use resource::audit::VerdictKind;
 
 use super::GalleryError;
 use crate::explore::pictured;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dlock::DriftMargin;
-use resource::audit::VerdictKind as Verdict;
+use history::VerdictKind as Verdict;
 
 use super::arm::Arm;
 use super::options::{Options, RESOURCE};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dlock::AnyBackend;
 use futures_util::future::BoxFuture;
-use resource::audit::{Rules, VerdictKind};
+use history::{Rules, VerdictKind};
 use resource::http::Config;
 
 use super::arm::{ARMS, Arm};

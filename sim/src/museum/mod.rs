@@ -61,7 +61,7 @@ mod write_after_release;
 
 pub use subject::{Museum, load, run, run_with};
 
-use resource::audit::VerdictKind as Verdict;
+use history::VerdictKind as Verdict;
 
 use crate::explore::{Broken, Violation};
 use crate::lab::System;

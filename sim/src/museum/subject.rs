@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 
 use super::Mutant;
 use crate::lab::{Arm, Lab, Options, System};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use resource::audit::{Kind, Name};
+use history::{Kind, Name};
 use resource::fence::WriteOutcome;
 use resource::http::{App, Config, serve_connection};
 use resource::store::{MemoryStore, Read, ReadOutcome, RedbStore, Store, StoreError, Write};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use resource::audit::{Event, Kind, Nanos};
+use history::{Event, Kind, Nanos};
 
 use crate::faults::Fault;
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use resource::audit::{Rules, VerdictKind};
+use history::{Rules, VerdictKind};
 
 use super::cast::{Body, Cast, Main};
 use super::check::Check;

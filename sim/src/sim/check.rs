@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use resource::audit::{Event, Nanos, Verdict, VerdictKind};
-
-use crate::trace::text::Names;
+use history::text::Names;
+use history::{Event, Nanos, Verdict, VerdictKind};
 
 /// The history of a run and what is known of it, for a check to judge.
 #[derive(Clone, Copy, Debug)]

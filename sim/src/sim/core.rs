@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use resource::audit::{Name, Rules};
+use history::{Name, Rules};
 use serde::{Deserialize, Serialize};
 
 use crate::entropy::Site;

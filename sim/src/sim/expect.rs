@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use resource::audit::{VerdictKind, WriteBy};
+use history::{VerdictKind, WriteBy};
 use serde::{Deserialize, Serialize};
 
 use super::report::Report;

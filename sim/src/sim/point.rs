@@ -7,7 +7,7 @@
 //! were given to the network), `receives from PEER` (bytes were read) and `closes to PEER` (it has closed its
 //! end).
 
-use resource::audit::Kind;
+use history::Kind;
 
 /// Returns the name of the point that an event passes; `None` if it passes none.
 pub fn of(kind: &Kind) -> Option<&str> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use resource::audit::{Event, Kind, Name};
+use history::{Event, Kind, Name};
 
 use crate::faults::Call;
 use crate::world::{World, lock};

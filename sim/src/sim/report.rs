@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use resource::audit::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy};
+use history::text::{self, Names, holder};
+use history::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy};
 
 use super::check::Finding;
 use super::steps::Step;
 use crate::probes::Probes;
 use crate::trace::message::Message;
-use crate::trace::text::{self, Names, holder};
 use crate::world::capture::Capture;
 
 /// The requests to one simulated server in a run.
@@ -40,7 +40,7 @@ pub struct Report {
     pub events: Vec<Event>,
     /// The names of the run's locks and resources.
     pub names: Names,
-    /// The lock servers whose majority decides ([`Rules::servers`](resource::audit::Rules::servers)).
+    /// The lock servers whose majority decides ([`Rules::servers`](history::Rules::servers)).
     pub servers: Vec<Name>,
     /// The time that passed in the simulated world.
     pub simulated: Duration,

@@ -8,7 +8,8 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use resource::audit::{Nanos, Rules, VerdictKind, audit};
+use history::text::{self, Names};
+use history::{Nanos, Rules, VerdictKind, audit};
 
 use super::arrivals::{in_flight, last_arrival};
 use super::builder::Sim;
@@ -28,7 +29,6 @@ use crate::meter::{self, Part};
 use crate::probes::Probes;
 use crate::record;
 use crate::trace::messages::messages;
-use crate::trace::text::{self, Names};
 use crate::world::World;
 use crate::world::escape::Watched;
 use crate::world::process::ProcessId;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use resource::audit::Event;
+use history::Event;
 
 use super::cast::{Body, Cast, Main};
 use super::core::Core;

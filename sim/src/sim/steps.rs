@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use resource::audit::Name;
+use history::Name;
 
 use super::point;
 use crate::world::process::ProcessId;

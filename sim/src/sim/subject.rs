@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -8,5 +8,5 @@ pub mod pcap;
 pub mod perfetto;
 mod side;
 
-pub use picture::text;
+pub use history::text;
 pub use side::side_by_side;

@@ -1,7 +1,7 @@
 //! The stories of several runs side by side.
 
-use resource::audit::{Event, Kind};
-use resource::story;
+use history::story;
+use history::{Event, Kind};
 
 use super::text::Names;
 

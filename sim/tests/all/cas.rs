@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::faults::{Fault, Link, Pause, Reset, Trigger};
 use sim::lab::{Arm, Options, Point, System, Worker, WorkerMode, run, schedule};
 use sim::{Report, Schedule, Span};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use resource::audit::VerdictKind as Verdict;
+use history::VerdictKind as Verdict;
 use sim::compare::{Comparison, Count, cells, compare, table};
 use sim::lab::Arm;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use resource::audit::{Rules, VerdictKind};
+use history::{Rules, VerdictKind};
 use sim::explore::{Broken, Cause, Causes, RUNS_MAX, explain, shrink};
 use sim::faults::{Crash, Cut, Fault, Pause, Rate, Trigger};
 use sim::lab::{Arm, Lab, Options, System, Worker, run, schedule};
@@ -107,7 +107,7 @@ fn a_core_phase_that_must_begin_late_shrinks_to_a_whole_step() {
     let asks_late = |sim: &mut Sim| {
         asks(3)(sim);
         sim.check("late", |evidence: &sim::sim::Evidence<'_>| {
-            let gone = |event: &&resource::audit::Event| event.kind.name().as_str() == "process_crashed";
+            let gone = |event: &&history::Event| event.kind.name().as_str() == "process_crashed";
             let late = evidence.events.iter().filter(gone).any(|event| event.at.0 > 2_500_500_000);
             if late { Err("it was".to_owned()) } else { Ok(()) }
         });

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use history::VerdictKind as Verdict;
 use resource::Fencing;
-use resource::audit::VerdictKind as Verdict;
 use sim::exhaustive::subject;
 use sim::explore::exhaust;
 use sim::explore::exhaust::{Demanding, Exhausted, Kind, Needed, Progress, Scope, base, faults_needed};

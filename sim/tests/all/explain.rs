@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::explore::{Broken, Causes, Explanation, Part, RUNS_MAX, Shrunk, explain, shrink, varied};
 use sim::faults::Length;
 use sim::lab::{Arm, Options};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::explore::{Broken, Portfolio, hunt, hunts};
 use sim::{Evidence, Process, Sim, Strategy};
 

@@ -44,6 +44,7 @@ fn a_member_is_set_up_at_the_root_of_its_workspace() {
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     assert!(printed.contains("is the root of the crate's workspace"), "{printed}");
+    assert!(printed.contains("/sim\", package = \"fencepost-sim\" }"), "{printed}");
     assert!(!workspace.0.join("member/.cargo").exists(), "cargo reads no file there at the root");
     let table: toml::Table = fs::read_to_string(workspace.config()).unwrap().parse().unwrap();
     assert_eq!(table["env"]["PROTOC"]["value"].as_str(), Some(".cargo/protoc"));

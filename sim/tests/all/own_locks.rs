@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use resource::audit::{Event, Kind};
+use history::{Event, Kind};
 use sim::clients::dlock_zookeeper::CreateMode;
 use sim::clients::etcd_client::DeleteOptions;
 use sim::servers::etcd::EtcdHost;

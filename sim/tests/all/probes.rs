@@ -101,7 +101,7 @@ fn a_run_counts_the_probes_of_lock_and_server() {
 #[test]
 fn an_evaluated_probe_has_the_line_of_its_use() {
     let report = run(&two_workers(), Arm::Fenced, 1).unwrap();
-    let sources = sources(&["dlock", "resource", "sim", "zookeeper"]);
+    let sources = sources(&["dlock", "resource", "sim", "dlock/zookeeper"]);
     let evaluated = report.probes.iter().filter(|seen| seen.count.evaluated > 0);
     for seen in evaluated {
         let line = sources[seen.file].lines().nth(seen.line as usize - 1).unwrap();
@@ -221,7 +221,7 @@ fn every_probe_has_a_name_of_its_own_and_a_sentence() {
 
 #[test]
 fn every_probe_in_the_sources_is_listed_and_evaluated_in_its_file() {
-    let sources = sources(&["dlock", "resource", "sim", "zookeeper"]);
+    let sources = sources(&["dlock", "resource", "sim", "dlock/zookeeper"]);
     let files: BTreeSet<_> = declared().map(|probe| probe.file).collect();
     let declaring = sources.iter().filter(|(_, text)| text.lines().any(|line| line.starts_with("probes! {")));
     assert_eq!(declaring.map(|(file, _)| file.as_str()).collect::<BTreeSet<_>>(), files);

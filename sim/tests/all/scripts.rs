@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::faults::{Crash, Cut, Fault, Pause, Promote, Reset, Step, Trigger};
 use sim::servers::host::Acted;
 use sim::servers::redis::RedisHost;

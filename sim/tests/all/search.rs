@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::explore::{Broken, Found, KEPT_MAX, Portfolio, explore};
 use sim::{NoOptions, Process, Sim};
 

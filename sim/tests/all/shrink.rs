@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::explore::fleet::Capsules;
 use sim::explore::{Broken, Cause, Causes, Portfolio, RUNS_MAX, Shrunk, explore, shrink};
 use sim::faults::{Cut, Fault, Partition, Pause, Trigger};

@@ -1,6 +1,6 @@
 //! The toy lock server: correct until it restarts, which makes it forget its leases and tokens.
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use sim::faults::{Crash, Fault, Trigger};
 use sim::lab::{Arm, Options, Point, System, Worker, excused, run, schedule};
 use sim::{Schedule, Span};

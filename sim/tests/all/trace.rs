@@ -1,7 +1,7 @@
 //! The text trace has a line for every kind of event.
 
-use resource::audit::{EventName, Kind, Record};
-use sim::trace::text::{Names, describe};
+use history::text::{Names, describe};
+use history::{EventName, Kind, Record};
 
 /// Every field of every event.
 const FIELDS: &str = r#"{ "event": "EVENT", "resource_id_hash": "k", "owner_token_prefix": "a:12345678",

@@ -16,8 +16,8 @@ mod section;
 use std::thread;
 use std::time::Duration;
 
+use history::{Kind, VerdictKind};
 use resource::Fencing;
-use resource::audit::{Kind, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};

@@ -1,7 +1,7 @@
 //! The section of experiment 8 in the report.
 
+use history::VerdictKind;
 use resource::Fencing;
-use resource::audit::VerdictKind;
 
 use super::{Cell, Configuration, Findings, LongWork, Paused, UnderWay};
 use crate::lab::outcome::cell;

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use dlock::{Lock, LockKey, Options};
+use history::Kind;
 use resource::Fencing;
-use resource::audit::Kind;
 use resource::client::Client;
 use resource::worker::{Job, Pauses, Step, Worker};
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,9 @@ use super::Configuration;
 use super::failed;
 use super::release::{Gap, Release, Releasing};
 use crate::experiments::ExperimentError;
-use crate::history::{Recorder, speak_as};
 use crate::lab::actors::ResourceActor;
 use crate::lab::outcome::Outcome;
+use crate::recording::{Recorder, speak_as};
 use crate::servers::{Persistence, Redis, Stage};
 use dlock::TokioRuntime;
 

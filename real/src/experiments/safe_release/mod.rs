@@ -11,9 +11,9 @@ mod forced;
 mod natural;
 mod release;
 
+use history::VerdictKind;
+use history::story;
 use resource::Fencing;
-use resource::audit::VerdictKind;
-use resource::story;
 use serde::{Deserialize, Serialize};
 
 use self::forced::Forced;

@@ -11,7 +11,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, FromRedisValue};
 use serde::{Deserialize, Serialize};
 
-use crate::history::speak_as;
+use crate::recording::speak_as;
 use dlock::TokioRuntime;
 
 /// The kind of release.

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use history::VerdictKind;
 use resource::Fencing;
-use resource::audit::VerdictKind;
 use serde::{Deserialize, Serialize};
 
 use self::scenario::{Plot, Scenario};

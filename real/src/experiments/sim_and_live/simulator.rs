@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use history::VerdictKind;
 use resource::Fencing;
-use resource::audit::VerdictKind;
 use serde::Deserialize;
 
 use crate::experiments::ExperimentError;
@@ -70,11 +70,11 @@ impl Simulator {
     }
 }
 
-/// Runs `cargo build -p sim` with the profile of this program, into its folder.
+/// Runs `cargo build --bin sim` with the profile of this program, into its folder.
 fn build(beside: &Path) -> Result<(), ExperimentError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "-p", "sim", "--bin", "sim"]).current_dir(WORKSPACE);
+    command.args(["build", "--quiet", "-p", "fencepost-sim", "--bin", "sim"]).current_dir(WORKSPACE);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
@@ -91,7 +91,7 @@ fn build(beside: &Path) -> Result<(), ExperimentError> {
 fn missing(path: &Path, why: &str) -> ExperimentError {
     let path = path.display();
     ExperimentError::Failed(format!(
-        "no simulator at {path}: {why}; run `cargo build --release -p sim`, or give its path: --set \
+        "no simulator at {path}: {why}; run `cargo build --release --bin sim`, or give its path: --set \
          'sim=\"PATH\"'"
     ))
 }

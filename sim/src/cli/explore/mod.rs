@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
-use resource::audit::VerdictKind as Verdict;
+use history::VerdictKind as Verdict;
 use sim::Schedule;
 use sim::explore::fleet::{BLOCK, Capsule, Shard};
 use sim::explore::{Found, Portfolio, Tally, Violation, explain, explore_watched};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 
 use crate::faults::Faults;
 use crate::{Draw, Invalid, Schedule, Sim, Subject};

@@ -144,7 +144,7 @@ pub fn base<S: Subject>(subject: &S, seed: u64) -> Result<Schedule<S::Options>, 
 /// use std::time::Duration;
 ///
 /// let subject = |sim: &mut Sim| {
-///     sim.check("one at a time", sim::no(resource::audit::VerdictKind::Overlap));
+///     sim.check("one at a time", sim::no(history::VerdictKind::Overlap));
 ///     for (name, starts) in [("a", 0), ("b", 200)] {
 ///         sim.process(name, move |process: Process| async move {
 ///             process.sleep(Duration::from_millis(starts)).await;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use resource::audit::Name;
+use history::Name;
 
 use super::breaks::{Break, Breaks, cause};
 use super::kinds::{Candidate, Kind};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use resource::audit::VerdictKind;
+use history::VerdictKind;
 use serde::{Deserialize, Serialize};
 
 use super::json::{FleetError, json, read_json};

@@ -9,7 +9,7 @@ mod states;
 
 use std::collections::BTreeMap;
 
-use resource::audit::{Kind, Name};
+use history::{Kind, Name};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::names::names;

@@ -1,6 +1,6 @@
 //! Pairs of events of two processes, in the order in which they came.
 
-use resource::audit::Name;
+use history::Name;
 
 use super::{Features, key, label, mix};
 use crate::sim::Report;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use resource::audit::{Event, Kind, Name};
+use history::{Event, Kind, Name};
 
 use super::{Features, key, label, mix};
 use crate::sim::Report;

@@ -1,7 +1,7 @@
 //! Snaps the times of faults to points that the run passes. A fault right after a point shows why it strikes
 //! there; a time does not.
 
-use resource::audit::Event;
+use history::Event;
 
 use super::Shrinking;
 use crate::faults::{Fault, Trigger};

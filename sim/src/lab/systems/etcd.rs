@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdOptions};
 use futures_util::future::BoxFuture;
-use resource::audit::Name;
+use history::Name;
 
 use super::super::fault_class::FaultClass;
 use super::super::options::Options;

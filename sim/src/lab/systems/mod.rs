@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use resource::audit::Name;
+use history::Name;
 
 use super::fault_class::FaultClass;
 use super::options::Options;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock::redis::{self, Redis, RedisOptions, TokenSource};
 use futures_util::future::BoxFuture;
-use resource::audit::Name;
+use history::Name;
 
 use super::super::fault_class::FaultClass;
 use super::super::get_then_del::GetThenDel;

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use etcd_client::proto::PbKeyValue;
-use resource::audit::{Kind, Name};
+use history::{Kind, Name};
 
 use super::Observer;
 use super::store::Change;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use dlock_runtime::{probes, sometimes};
 use futures_util::future::BoxFuture;
-use resource::audit::Kind;
+use history::Kind;
 
 use super::{LockView, Observer, Persistence, Server, ServerOptions};
 use crate::record::note;

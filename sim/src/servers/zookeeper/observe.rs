@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use dlock_zookeeper::path;
-use resource::audit::{Kind, Name};
+use history::{Kind, Name};
 
 use super::tree::parent;
 use crate::record::tell;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use resource::audit::{Event, Kind, Name};
+use history::{Event, Kind, Name};
 
 use super::seen::{Seen, Unfounded};
 use crate::sim::check::{Check, Evidence};

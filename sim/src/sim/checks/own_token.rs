@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use resource::audit::{Event, Kind, Name};
+use history::{Event, Kind, Name};
 
 use crate::sim::check::{Check, Evidence};
 

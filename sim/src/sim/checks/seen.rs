@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use resource::audit::{Event, Kind, Name};
+use history::{Event, Kind, Name};
 
 /// The tokens that resources have accepted or had claimed.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl<'e> Seen<'e> {
 
 #[cfg(test)]
 mod tests {
-    use resource::audit::Nanos;
+    use history::Nanos;
 
     use super::*;
 

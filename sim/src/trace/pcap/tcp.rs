@@ -1,6 +1,6 @@
 //! The TCP packets of a run: handshakes, segments with sequence numbers, acknowledgements, ends.
 
-use resource::audit::Nanos;
+use history::Nanos;
 
 use crate::world::capture::{Capture, Connection, Passage, Refusal, Side};
 

@@ -9,8 +9,8 @@ mod proto;
 mod slices;
 mod tracks;
 
+use history::Event;
 use prost::Message as _;
-use resource::audit::Event;
 
 use self::proto::{BEGIN, END, INSTANT, SEQUENCE_BEGINS, Trace, TracePacket, TrackEvent};
 use self::tracks::Tracks;

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use resource::audit::{Event, Kind, Name};
-
-use crate::trace::text::{Names, short};
+use history::text::{Names, short};
+use history::{Event, Kind, Name};
 
 /// The rate of a clock that runs true.
 const TRUE_RATE: u64 = 1_000_000_000;

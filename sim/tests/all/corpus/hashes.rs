@@ -15,7 +15,7 @@ const UPDATE: &str = "UPDATE_TRACE_HASHES";
 
 const HEAD: &str = "\
 # The hash of each run's trace: hash, schedule, arms. Arms whose runs are equal share a line.
-# UPDATE_TRACE_HASHES=1 cargo test -p sim --test all corpus::hashes
+# UPDATE_TRACE_HASHES=1 cargo test --test all corpus::hashes
 ";
 
 /// The lines of one schedule, by its name.
@@ -34,7 +34,7 @@ fn every_run_of_the_corpus_has_its_trace_hash() {
     assert!(
         problems.is_empty(),
         "{} schedules differ from {file}:\n{}\n\
-         to accept them all: {UPDATE}=1 cargo test -p sim --test all corpus::hashes",
+         to accept them all: {UPDATE}=1 cargo test --test all corpus::hashes",
         problems.len(),
         problems.join("\n"),
     );

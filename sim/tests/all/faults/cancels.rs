@@ -1,6 +1,6 @@
 //! A worker drops a call that is in progress: the renewal with its work, or the release.
 
-use resource::audit::Kind;
+use history::Kind;
 use sim::lab::{Arm, run};
 use sim::{Report, Schedule};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use resource::audit::VerdictKind as Verdict;
+use history::VerdictKind as Verdict;
 use sim::lab::{Arm, run};
 use sim::{Report, Schedule};
 

@@ -1,6 +1,6 @@
 //! Triggers count each pass of a point once.
 
-use resource::audit::Kind;
+use history::Kind;
 use sim::Schedule;
 use sim::lab::{Arm, run};
 

@@ -16,13 +16,14 @@ use imports::{Imports, between_files};
 use tree::Tree;
 
 /// The libraries to check, each with its folder.
-const LIBRARIES: [(&str, &str); 8] = [
-    ("dlock_runtime", "runtime"),
-    ("dlock_zookeeper", "zookeeper"),
+const LIBRARIES: [(&str, &str); 9] = [
+    ("dlock_runtime", "dlock/runtime"),
+    ("dlock_zookeeper", "dlock/zookeeper"),
     ("dlock", "dlock"),
+    ("history", "history"),
+    ("picture", "history/picture"),
     ("resource", "resource"),
     ("files", "files"),
-    ("picture", "picture"),
     ("sim", "sim"),
     ("real", "real"),
 ];
@@ -60,7 +61,10 @@ fn workspace() -> Tree {
 
 /// Returns the imports between the files and folders directly below a crate's `src`.
 fn between_folders(imports: &Imports) -> Imports {
-    let folder = |file: &str| file.split('/').take(3).collect::<Vec<_>>().join("/");
+    let folder = |file: &str| match file.split_once("/src/") {
+        Some((library, rest)) => format!("{library}/src/{}", rest.split('/').next().unwrap_or(rest)),
+        None => file.to_owned(),
+    };
     let mut folders = Imports::new();
     for ((from, to), names) in imports {
         let (from, to) = (folder(from), folder(to));

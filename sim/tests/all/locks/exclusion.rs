@@ -2,7 +2,7 @@
 //! pauses, no clock that measures leases is changed, and no lock server forgets. The explorer must allow an
 //! overlap that a pause explains; these tests allow none.
 
-use resource::audit::VerdictKind as Verdict;
+use history::VerdictKind as Verdict;
 use sim::Schedule;
 use sim::explore::violation;
 use sim::lab::{Arm, Lab, Options, System, draw_for, run};

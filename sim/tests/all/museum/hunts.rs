@@ -1,6 +1,6 @@
 //! The hunts that must convict each mutant.
 
-use resource::audit::VerdictKind as Verdict;
+use history::VerdictKind as Verdict;
 use sim::Schedule;
 use sim::lab::{Arm, Options};
 use sim::museum::Mutant;

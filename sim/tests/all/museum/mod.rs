@@ -16,7 +16,7 @@ mod twins;
 
 use std::collections::BTreeSet;
 
-use ::resource::audit::VerdictKind as Verdict;
+use ::history::VerdictKind as Verdict;
 use hunts::{Hunt, hunts};
 use sim::explore::violation;
 use sim::lab::{Arm, Lab, Options, System, draw_for, run};

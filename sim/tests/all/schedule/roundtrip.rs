@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use history::{VerdictKind as Verdict, WriteBy as Write};
 use proptest::collection::{btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
-use resource::audit::{VerdictKind as Verdict, WriteBy as Write};
 use sim::faults::{
     Action, Call, Cancel, Crash, Cut, Delay, Evict, Fault, Faults, Lead, Link, Part, Partition, Pause,
     Promote, Rate, Reset, Resume, Slew, Step, Stop, Trigger,

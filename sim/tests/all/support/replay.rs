@@ -2,5 +2,5 @@
 
 /// Returns the line that shows the command to run `test` again with one seed.
 pub fn replay_line(test: &str, seed: u64) -> String {
-    format!("replay it: SEED={seed} cargo test -p sim --test {test}")
+    format!("replay it: SEED={seed} cargo test --test {test}")
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::support::{Zoo, in_zoo, observed_zoo};
 use dlock::LockKey;
 use dlock_zookeeper::{Client, CreateMode, path};
-use resource::audit::{Event, Kind};
+use history::{Event, Kind};
 use sim::faults::Crash;
 use sim::servers::zookeeper::{Change, LockView, Observer};
 use sim::world::runtime::SimRuntime;

@@ -1,0 +1,108 @@
+//! `after_release`: a client went on after it had begun to release its own lock: it sent a write, or was
+//! still in its critical section when another one entered.
+//!
+//! A release is the client's own statement that it is done. No pause, no lost message and no clock explains
+//! what it does afterwards, so no fault excuses it. A write that was sent before the release and arrives
+//! after it is another matter: `stale_write` and `late_write` are about that.
+//!
+//! A write without `write_sent` is no evidence. Owner and process must be the releasing ones; for a section
+//! or a write that names another owner or none, key, process and token must be. A new grant under the same
+//! owner ends the release.
+//!
+//! Source: the well-formedness of Lamport, "The Mutual Exclusion Problem" (1986), part II: a process leaves
+//! its critical section before its exit protocol.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::verdict::{VerdictKind, Verdicts};
+use crate::events::{Event, Nanos};
+use crate::vocabulary::{Kind, Name};
+
+/// A process and a key.
+type Place<'h> = (&'h Name, &'h Name);
+
+#[derive(Default)]
+pub(super) struct AfterRelease<'h> {
+    /// The releases of each process, by key.
+    released: BTreeMap<Place<'h>, Vec<Release<'h>>>,
+    /// The sections that are open, with their owners and tokens.
+    open: BTreeMap<Place<'h>, Vec<(&'h Name, u64)>>,
+    /// The releases that have made a verdict.
+    convicted: BTreeSet<(Place<'h>, u64, Nanos)>,
+}
+
+#[derive(Clone, Copy)]
+struct Release<'h> {
+    owner: &'h Name,
+    token: u64,
+    at: Nanos,
+}
+
+impl<'h> AfterRelease<'h> {
+    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        let process = &event.process;
+        match &event.kind {
+            Kind::LeaseAcquired { key, owner, token, .. } => {
+                let releases = self.released.entry((process, key)).or_default();
+                releases.retain(|release| release.owner != owner && release.token != *token);
+            }
+            Kind::LeaseReleaseRequested { key, owner, token } => {
+                let release = Release { owner, token: *token, at: event.at };
+                self.released.entry((process, key)).or_default().push(release);
+            }
+            Kind::WriteSent { key, owner, token, .. } => {
+                let release = self.release((process, key), owner.as_ref(), *token);
+                if let Some(release) = release {
+                    let did = format!("sent a write at {}", event.at);
+                    self.convict((process, key), release, (event.at, &did), verdicts);
+                }
+            }
+            Kind::SectionEntered { key, owner, token } => {
+                self.judge_open(event, key, verdicts);
+                self.open.entry((process, key)).or_default().push((owner, *token));
+            }
+            Kind::SectionLeft { key, owner, token, .. } => {
+                if let Some(open) = self.open.get_mut(&(process, key)) {
+                    open.retain(|section| *section != (owner, *token));
+                }
+            }
+            Kind::ProcessCrashed { .. } => self.open.retain(|(inside, _), _| *inside != process),
+            _ => {}
+        }
+    }
+
+    /// Judges the other processes that are inside the section when the event's process enters it.
+    fn judge_open(&mut self, event: &Event, key: &'h Name, verdicts: &mut Verdicts) {
+        let did = format!("was still in its critical section when {} entered at {}", event.process, event.at);
+        let others = self.open.iter().filter(|((inside, of), _)| *of == key && **inside != event.process);
+        let found: Vec<_> = others
+            .flat_map(|(place, sections)| sections.iter().map(move |section| (*place, *section)))
+            .filter_map(|(place, (owner, token))| Some((place, self.release(place, Some(owner), token)?)))
+            .collect();
+        for (place, release) in found {
+            self.convict(place, release, (event.at, &did), verdicts);
+        }
+    }
+
+    fn release(&self, place: Place<'h>, owner: Option<&Name>, token: u64) -> Option<Release<'h>> {
+        let is_meant = |release: &&Release<'_>| owner == Some(release.owner) || token == release.token;
+        self.released.get(&place)?.iter().find(is_meant).copied()
+    }
+
+    fn convict(
+        &mut self,
+        place: Place<'h>,
+        release: Release<'h>,
+        (at, did): (Nanos, &str),
+        verdicts: &mut Verdicts,
+    ) {
+        if self.convicted.insert((place, release.token, release.at)) {
+            let (process, key) = place;
+            let detail = format!(
+                "{process} (token {}) had begun to release the lock at {}, and {did}",
+                release.token, release.at,
+            );
+            verdicts.convict(VerdictKind::AfterRelease, at, key, &[process], detail);
+        }
+    }
+}

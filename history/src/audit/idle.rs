@@ -1,0 +1,106 @@
+//! `idle`: the lock was free for longer than the longest retry delay, a waiter was left waiting, and no fault
+//! was in force.
+//!
+//! A waiter that is woken when the lock becomes free, or that retries from time to time, can't miss it for
+//! that long: a wake-up was lost. A lock is free if no server stores its key ([`Stored`]). The time counts
+//! from when it became free, the waiter began to wait or the last fault ended, whichever was last.
+//!
+//! Source: the lost wake-ups of condition variables; Birrell, "An Introduction to Programming with Threads"
+//! (1989).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Rules;
+use super::faults::Faults;
+use super::stored::Stored;
+use super::verdict::{VerdictKind, Verdicts};
+use crate::events::{Event, Nanos};
+use crate::vocabulary::{Kind, Name};
+
+pub(super) struct Idle<'h> {
+    longest_retry: Duration,
+    /// The time since which each process waits, by key.
+    waiting: BTreeMap<&'h Name, BTreeMap<&'h Name, Nanos>>,
+    /// For each key, the time since which it was free when it was judged idle.
+    convicted: BTreeMap<&'h Name, Nanos>,
+}
+
+impl<'h> Idle<'h> {
+    /// Creates the judge; `None` if the rules have no longest retry.
+    pub(super) fn of(rules: &Rules) -> Option<Self> {
+        let longest_retry = rules.longest_retry?;
+        Some(Self { longest_retry, waiting: BTreeMap::new(), convicted: BTreeMap::new() })
+    }
+
+    /// Judges the time up to `event`, and observes the event. `stored` and `faults` are the states before it.
+    pub(super) fn observe(
+        &mut self,
+        event: &'h Event,
+        stored: &Stored<'h>,
+        faults: &Faults<'h>,
+        verdicts: &mut Verdicts,
+    ) {
+        let (at, process) = (event.at, &event.process);
+        match &event.kind {
+            Kind::LeaseRequested { key, .. } => {
+                self.waiting.entry(key).or_default().insert(process, at);
+            }
+            Kind::LeaseRetried { key, .. } => {
+                self.waiting.entry(key).or_default().entry(process).or_insert(at);
+            }
+            Kind::KeyGranted { key, .. } => self.judge(at, key, stored, faults, verdicts),
+            Kind::LeaseAcquired { key, .. } | Kind::LeaseNotAcquired { key, .. } => {
+                self.judge(at, key, stored, faults, verdicts);
+                if let Some(waiting) = self.waiting.get_mut(key) {
+                    waiting.remove(process);
+                }
+            }
+            Kind::ProcessCrashed { .. } => {
+                self.judge_all(at, stored, faults, verdicts);
+                self.waiting.values_mut().for_each(|waiting| {
+                    waiting.remove(process);
+                });
+            }
+            _ if faults.begins_fault(event) => self.judge_all(at, stored, faults, verdicts),
+            _ => {}
+        }
+    }
+
+    /// Judges all locks up to `at`.
+    pub(super) fn judge_all(
+        &mut self,
+        at: Nanos,
+        stored: &Stored<'h>,
+        faults: &Faults<'h>,
+        verdicts: &mut Verdicts,
+    ) {
+        let keys: Vec<_> = self.waiting.keys().copied().collect();
+        for key in keys {
+            self.judge(at, key, stored, faults, verdicts);
+        }
+    }
+
+    fn judge(
+        &mut self,
+        at: Nanos,
+        key: &'h Name,
+        stored: &Stored<'h>,
+        faults: &Faults<'h>,
+        verdicts: &mut Verdicts,
+    ) {
+        let (Some(quiet), Some(free)) = (faults.quiet_since(), stored.free_since(key)) else { return };
+        let first = self.waiting.get(key).and_then(|waiting| waiting.iter().min_by_key(|(_, since)| **since));
+        let Some((waiter, since)) = first else { return };
+        let due = quiet.max(free).max(*since).after(self.longest_retry);
+        if at <= due || self.convicted.get(key) == Some(&free) {
+            return;
+        }
+        self.convicted.insert(key, free);
+        let detail = format!(
+            "the lock was free from {free} on, {waiter} had asked for it at {since}, and at {due} nobody had \
+             it",
+        );
+        verdicts.convict(VerdictKind::Idle, due, key, &[waiter], detail);
+    }
+}

@@ -1,0 +1,235 @@
+//! The audit: judges a run from its history alone.
+//!
+//! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then
+//! one file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
+//! `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`), each with its rule and the rule's
+//! source. Several of them rest on the leases that holders believe in (`beliefs`, `trust`), the keys that
+//! servers have stored (`stored`) and the faults in force (`faults`). [`Summary`] and [`Fairness`] are
+//! counts, for reports and expectations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::events::{Event, Nanos};
+use crate::vocabulary::Name;
+
+mod after_release;
+mod beliefs;
+mod fairness;
+mod faults;
+mod holders;
+mod idle;
+mod leaked;
+mod lost_update;
+mod overlap;
+mod ownership;
+mod stored;
+mod stuck;
+mod summary;
+mod tokens;
+mod trust;
+mod two_valid;
+mod unfair;
+mod unheld;
+mod verdict;
+mod writes;
+
+pub use beliefs::{Acquisition, Belief, Beliefs};
+pub use fairness::Fairness;
+pub use summary::{Summary, Updates, WriteBy, WriteByError};
+pub use verdict::{Verdict, VerdictKind, VerdictKindError};
+
+use after_release::AfterRelease;
+use faults::Faults;
+use holders::Holders;
+use idle::Idle;
+use leaked::Leaked;
+use lost_update::LostUpdate;
+use overlap::Overlap;
+use ownership::Ownership;
+use stored::Stored;
+use stuck::Stuck;
+use tokens::Tokens;
+use two_valid::TwoValid;
+use unfair::Unfair;
+use unheld::Unheld;
+use verdict::Verdicts;
+use writes::Writes;
+
+/// The rules by which a history is judged. The default judges safety alone: neither order nor progress.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// The lock promises first come, first served; without it, `unfair` is not judged.
+    pub fifo: bool,
+    /// The end of the run, in true time. If the last event is later, its time counts.
+    pub end: Nanos,
+    /// The end of the last fault, in true time: zero for a run without faults. `None` if faults lasted to the
+    /// end: `stuck` is not judged then.
+    pub healed_at: Option<Nanos>,
+    /// The longest time that a request may wait once no fault and no other owner's lease blocks it. `None` if
+    /// the run sets no limit.
+    pub served_within: Option<Duration>,
+    /// The longest time for which a lock may stay taken that its server stores without a TTL. `None` if it
+    /// may for ever.
+    pub ttl: Option<Duration>,
+    /// The longest delay after the end of its TTL with which a server may drop a key: its clock may be slow,
+    /// and it checks only from time to time.
+    pub grace: Duration,
+    /// True if a lease lives as long as its holder's session, which the client keeps alive beside its work:
+    /// the lock of a live holder is taken, whatever its TTL.
+    pub sessions: bool,
+    /// The lock servers whose events count, by their names in the history; a cluster has one name. If there
+    /// are several, a majority holds the lock. Empty if the history has no events of theirs: `unheld`,
+    /// `leaked` and `idle` are not judged then.
+    pub servers: Vec<Name>,
+    /// Each event is stamped with the time at which it happened, and not with that of its recording; without
+    /// it, `two_valid` and `unheld` are not judged.
+    pub exact: bool,
+    /// The longest delay before a client retries a request or a release. `None` if it is not known: `leaked`
+    /// and `idle` are not judged then.
+    pub longest_retry: Option<Duration>,
+    /// The longest time for which messages that a fault has delayed may still be in flight after its
+    /// `fault_healed`, by the number of the fault.
+    pub in_flight: BTreeMap<u64, Duration>,
+    /// The processes that are broken for good from [`Rules::healed_at`] on: `stuck` judges whether the others
+    /// are served without them.
+    pub outside: BTreeSet<Name>,
+}
+
+/// Judges `history`, whose events are in the order in which they happened; returns the verdicts in the order
+/// of their times.
+///
+/// Takes time in proportion to the history's length (times the logarithm of the number of leases), plus the
+/// verdicts.
+pub fn audit(history: &[Event], rules: &Rules) -> Vec<Verdict> {
+    let mut judges = Judges::new(rules);
+    let mut verdicts = Verdicts::default();
+    for event in history {
+        judges.observe(event, &mut verdicts);
+    }
+    let last = history.last().map_or(Nanos(0), |event| event.at);
+    judges.finish(rules.end.max(last), &mut verdicts);
+    verdicts.sorted()
+}
+
+struct Judges<'h> {
+    holders: Holders<'h>,
+    overlap: Overlap<'h>,
+    after_release: AfterRelease<'h>,
+    writes: Writes<'h>,
+    lost_update: LostUpdate<'h>,
+    tokens: Tokens<'h>,
+    ownership: Ownership<'h>,
+    stuck: Option<Stuck<'h>>,
+    unfair: Option<Unfair<'h>>,
+    leases: Leases<'h>,
+}
+
+impl<'h> Judges<'h> {
+    fn new(rules: &Rules) -> Self {
+        Self {
+            holders: Holders::default(),
+            overlap: Overlap::default(),
+            after_release: AfterRelease::default(),
+            writes: Writes::default(),
+            lost_update: LostUpdate::default(),
+            tokens: Tokens::default(),
+            ownership: Ownership::default(),
+            stuck: Stuck::new(rules),
+            unfair: rules.fifo.then(Unfair::default),
+            leases: Leases::new(rules),
+        }
+    }
+
+    fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        self.holders.observe(event);
+        self.overlap.observe(event, verdicts);
+        self.after_release.observe(event, verdicts);
+        self.writes.observe(event, &self.holders, verdicts);
+        self.lost_update.observe(event, &self.holders, verdicts);
+        self.tokens.observe(event, verdicts);
+        self.ownership.observe(event, verdicts);
+        if let Some(stuck) = &mut self.stuck {
+            stuck.observe(event, verdicts);
+        }
+        if let Some(unfair) = &mut self.unfair {
+            unfair.observe(event, verdicts);
+        }
+        self.leases.observe(event, verdicts);
+    }
+
+    /// Judges liveness at the end. An open critical section was judged when it was entered.
+    fn finish(self, end: Nanos, verdicts: &mut Verdicts) {
+        if let Some(stuck) = self.stuck {
+            stuck.finish(end, verdicts);
+        }
+        self.leases.finish(end, verdicts);
+    }
+}
+
+/// The judges of leases, which compare the beliefs of holders with the stored keys.
+struct Leases<'h> {
+    beliefs: Option<Beliefs<'h>>,
+    stored: Option<Stored<'h>>,
+    faults: Faults<'h>,
+    two_valid: TwoValid<'h>,
+    unheld: Unheld<'h>,
+    leaked: Option<Leaked<'h>>,
+    idle: Option<Idle<'h>>,
+}
+
+impl<'h> Leases<'h> {
+    fn new(rules: &Rules) -> Self {
+        Self {
+            beliefs: rules.exact.then(Beliefs::default),
+            stored: Stored::of(&rules.servers),
+            faults: Faults::of(rules),
+            two_valid: TwoValid::default(),
+            unheld: Unheld::default(),
+            leaked: Leaked::of(rules),
+            idle: Idle::of(rules),
+        }
+    }
+
+    fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        self.judge_before(event, verdicts);
+        let removed = self.stored.as_mut().and_then(|stored| stored.observe(event));
+        if let (Some(leaked), Some(stored)) = (&mut self.leaked, &self.stored) {
+            if let Some(removed) = removed.as_ref().filter(|removed| stored.counts(removed.server)) {
+                leaked.judge(event.at, removed, &self.faults, verdicts);
+            }
+            leaked.observe(event);
+        }
+        self.faults.observe(event);
+        let Some(beliefs) = &mut self.beliefs else { return };
+        let began = beliefs.observe(event);
+        if let Some((key, belief)) = began {
+            self.two_valid.judge(event.at, key, belief, beliefs, verdicts);
+        }
+        if let Some(stored) = &self.stored {
+            let began = began.map(|(key, _)| key);
+            self.unheld.judge(event, began, (beliefs, stored), verdicts);
+        }
+    }
+
+    /// Judges the state up to `event`, which may end it.
+    fn judge_before(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+        let Some(stored) = &self.stored else { return };
+        if let Some(idle) = &mut self.idle {
+            idle.observe(event, stored, &self.faults, verdicts);
+        }
+        if let Some(leaked) = self.leaked.as_mut().filter(|_| self.faults.begins_fault(event)) {
+            leaked.judge_all(event.at, stored, &self.faults, verdicts);
+        }
+    }
+
+    fn finish(mut self, end: Nanos, verdicts: &mut Verdicts) {
+        let Some(stored) = &self.stored else { return };
+        if let Some(leaked) = &mut self.leaked {
+            leaked.judge_all(end, stored, &self.faults, verdicts);
+        }
+        if let Some(idle) = &mut self.idle {
+            idle.judge_all(end, stored, &self.faults, verdicts);
+        }
+    }
+}

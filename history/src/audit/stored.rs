@@ -1,0 +1,215 @@
+//! The keys that lock servers have stored: the owner of each key on each server.
+//!
+//! Derived from `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
+//! ([`Rules::servers`](super::Rules::servers)). A promoted server counts beside the live ones: clients may
+//! still be connected to the old primary. It may hold keys without an event in the history, since it may not
+//! have received a release: no key counts as free until an event of the promoted server names it, or a TTL
+//! has passed by its clock. A key that the server itself deletes (`key_deleted` with the server as client)
+//! was evicted: a lock may decide by another record that stayed, so it counts as free only once its owner has
+//! released it, or a TTL after the owner has lost it. A server that dies may have its keys on a disk, so they
+//! stay until an event of that server changes them, but they are no evidence for a verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::faults;
+use crate::events::{Event, Nanos};
+use crate::vocabulary::{Kind, Name};
+
+/// The fault that sets a wall clock.
+const STEP: &str = "step";
+
+pub(super) struct Stored<'h> {
+    voters: Vec<Name>,
+    quorum: usize,
+    down: BTreeSet<&'h Name>,
+    /// The entries, by key and server.
+    by_key: BTreeMap<&'h Name, BTreeMap<&'h Name, Held<'h>>>,
+    /// The time since which each key that was stored once is stored nowhere.
+    free: BTreeMap<&'h Name, Nanos>,
+    /// The longest time to live with which each key was stored.
+    ttls: BTreeMap<&'h Name, Duration>,
+    /// The keys that a promoted server may hold, or that were evicted.
+    ghosts: BTreeMap<&'h Name, Ghost<'h>>,
+    /// The servers whose clocks have been stepped or run at another rate.
+    untrue: BTreeSet<&'h Name>,
+}
+
+/// A key that a server may hold, and until when; `None` if its clock is not reliable.
+#[derive(Clone, Copy)]
+struct Ghost<'h> {
+    server: &'h Name,
+    /// The owner of a key that was evicted.
+    owner: Option<&'h Name>,
+    until: Option<Nanos>,
+}
+
+/// The owner of a key, and whether the server has lived since the event that shows it.
+#[derive(Clone, Copy)]
+struct Held<'h> {
+    owner: &'h Name,
+    since: Nanos,
+    is_certain: bool,
+}
+
+/// A key on one server, and its owner.
+pub(super) struct Entry<'h> {
+    pub(super) key: &'h Name,
+    pub(super) server: &'h Name,
+    pub(super) owner: &'h Name,
+    /// The time at which the server last stored or extended it.
+    pub(super) since: Nanos,
+}
+
+impl<'h> Stored<'h> {
+    /// Creates the state; `None` without `servers`, since nothing is known then.
+    pub(super) fn of(servers: &[Name]) -> Option<Self> {
+        let (voters, quorum) = (servers.to_vec(), servers.len() / 2 + 1);
+        (!servers.is_empty()).then(|| Self {
+            voters,
+            quorum,
+            down: BTreeSet::new(),
+            by_key: BTreeMap::new(),
+            free: BTreeMap::new(),
+            ttls: BTreeMap::new(),
+            ghosts: BTreeMap::new(),
+            untrue: BTreeSet::new(),
+        })
+    }
+
+    /// Returns the entry that `event` removes, if it is certain; it may be replaced at the same time.
+    pub(super) fn observe(&mut self, event: &'h Event) -> Option<Entry<'h>> {
+        let server = &event.process;
+        match &event.kind {
+            Kind::ServerPromoted { .. } => {
+                let down = &self.down;
+                self.voters.retain(|voter| !down.contains(voter));
+                self.voters.push(server.clone());
+                self.quorum = 1;
+                self.may_hold_all(server, event.at);
+                None
+            }
+            Kind::ClockRate { .. } => {
+                self.untrue.insert(server);
+                None
+            }
+            Kind::FaultApplied { verb, .. } if verb.as_str() == STEP => {
+                self.untrue.insert(server);
+                None
+            }
+            Kind::ProcessCrashed { .. } => {
+                self.down.insert(server);
+                let held = self.by_key.values_mut().filter_map(|servers| servers.get_mut(server));
+                held.for_each(|held| held.is_certain = false);
+                None
+            }
+            kind if faults::is_restart(kind) => {
+                self.down.remove(server);
+                None
+            }
+            Kind::KeyGranted { key, owner, ttl_millis, .. } => {
+                self.resolve_ghost(server, key);
+                let ttl = ttl_millis.map_or(Duration::MAX, Duration::from_millis);
+                let longest = self.ttls.entry(key).or_default();
+                *longest = ttl.max(*longest);
+                self.free.remove(key);
+                let servers = self.by_key.entry(key).or_default();
+                let former = servers.insert(server, Held { owner, since: event.at, is_certain: true });
+                former.filter(|former| former.owner != owner).and_then(|held| held.entry(key, server))
+            }
+            Kind::KeyExtended { key, owner, .. } => {
+                self.resolve_ghost(server, key);
+                self.free.remove(key);
+                let servers = self.by_key.entry(key).or_default();
+                // An extension stores nothing anew: a key that is renewed for ever is a leak, too.
+                let former = servers.get(server).filter(|held| held.is_certain && held.owner == owner);
+                let since = former.map_or(event.at, |held| held.since);
+                servers.insert(server, Held { owner, since, is_certain: true });
+                None
+            }
+            Kind::LeaseReleased { key, owner, .. } | Kind::LeaseLost { key, owner, .. } => {
+                self.end_evicted(key, owner, event);
+                None
+            }
+            Kind::KeyDeleted { key, owner, client } if client == server => {
+                self.ghosts.insert(key, Ghost { server, owner: Some(owner), until: None });
+                self.by_key.entry(key).or_default().remove(server)?.entry(key, server)
+            }
+            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
+                let was_ghost = self.resolve_ghost(server, key);
+                let held = self.by_key.entry(key).or_default().remove(server);
+                if self.counts(server) && !self.is_stored(key) && (was_ghost || held.is_some()) {
+                    self.free.insert(key, event.at);
+                }
+                held?.entry(key, server)
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes that the promoted `server` may hold every key that was ever stored, for a TTL.
+    fn may_hold_all(&mut self, server: &'h Name, at: Nanos) {
+        let is_true = !self.untrue.contains(server);
+        let ghost = |ttl: Duration| Ghost { server, owner: None, until: is_true.then(|| at.after(ttl)) };
+        self.ghosts = self.ttls.iter().map(|(key, ttl)| (*key, ghost(*ttl))).collect();
+    }
+
+    /// Notes that the owner of a key that was evicted has released it or lost it.
+    fn end_evicted(&mut self, key: &'h Name, owner: &Name, event: &Event) {
+        let is_loss = matches!(event.kind, Kind::LeaseLost { .. });
+        let left = if is_loss { self.ttls.get(key).copied().unwrap_or_default() } else { Duration::ZERO };
+        if let Some(ghost) = self.ghosts.get_mut(key).filter(|ghost| ghost.owner == Some(owner)) {
+            ghost.until = Some(event.at.after(left));
+        }
+    }
+
+    /// Notes that the state of `key` on `server` is known from now on; returns true if it was unknown before.
+    fn resolve_ghost(&mut self, server: &Name, key: &Name) -> bool {
+        let is_ghost = self.ghosts.get(key).is_some_and(|ghost| ghost.server == server);
+        is_ghost && self.ghosts.remove(key).is_some()
+    }
+
+    /// Returns true if enough of the servers hold `key` for `owner`.
+    pub(super) fn holds(&self, key: &Name, owner: &Name) -> bool {
+        let servers = self.by_key.get(key).into_iter().flatten();
+        let for_owner = servers.filter(|(server, holder)| holder.owner == owner && self.counts(server));
+        for_owner.count() >= self.quorum
+    }
+
+    /// Returns true if a server whose events count holds `key`.
+    fn is_stored(&self, key: &Name) -> bool {
+        self.by_key.get(key).is_some_and(|servers| servers.keys().any(|server| self.counts(server)))
+    }
+
+    /// Returns true if the server's events count.
+    pub(super) fn counts(&self, server: &Name) -> bool {
+        self.voters.contains(server)
+    }
+
+    /// Returns all certain entries of the servers that count.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'h>> {
+        let all = self
+            .by_key
+            .iter()
+            .flat_map(|(key, servers)| servers.iter().filter_map(|(server, held)| held.entry(key, server)));
+        all.filter(|stored| self.counts(stored.server))
+    }
+
+    /// Returns the time since which no server holds `key`: zero if none ever did; `None` if one does or may.
+    pub(super) fn free_since(&self, key: &Name) -> Option<Nanos> {
+        if self.is_stored(key) {
+            return None;
+        }
+        let free = self.free.get(key).copied().unwrap_or_default();
+        match self.ghosts.get(key) {
+            Some(ghost) => Some(free.max(ghost.until?)),
+            None => Some(free),
+        }
+    }
+}
+
+impl<'h> Held<'h> {
+    fn entry(self, key: &'h Name, server: &'h Name) -> Option<Entry<'h>> {
+        self.is_certain.then_some(Entry { key, server, owner: self.owner, since: self.since })
+    }
+}

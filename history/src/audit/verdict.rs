@@ -1,0 +1,221 @@
+//! Verdicts: their kinds, and the list that the judges add to.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::events::Nanos;
+use crate::vocabulary::Name;
+
+/// The violated property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
+pub enum VerdictKind {
+    /// Two holders were inside their critical sections at once.
+    Overlap,
+    /// The resource accepted a write whose token is not above all that it had accepted.
+    StaleWrite,
+    /// The resource accepted a write of an older grant after a newer holder had read or claimed it.
+    LateWrite,
+    /// A read-modify-write was overwritten by one that had not seen it.
+    LostUpdate,
+    /// An acquire that began after an earlier grant had returned got a token that is not greater.
+    TokenRegressed,
+    /// A client deleted or extended a lock that it did not own.
+    ForeignRelease,
+    /// After all faults healed, a waiter was not served, or a key stayed locked past its time to live.
+    Stuck,
+    /// A FIFO lock served a later arrival first.
+    Unfair,
+    /// Two leases on one key were valid at once by their holders' own clocks.
+    TwoValid,
+    /// A lease was valid by its holder's own clock while no server, or no majority of them, held its key.
+    Unheld,
+    /// An acquisition had ended, no fault was in force, and its key was still stored.
+    Leaked,
+    /// The lock was free for longer than the longest retry delay, a waiter was left waiting, and no fault was
+    /// in force.
+    Idle,
+    /// A client wrote, or was inside its critical section with another one, after it had begun to release.
+    AfterRelease,
+}
+
+impl VerdictKind {
+    /// Every kind, in order.
+    pub const ALL: [Self; 13] = [
+        Self::Overlap,
+        Self::StaleWrite,
+        Self::LateWrite,
+        Self::LostUpdate,
+        Self::TokenRegressed,
+        Self::ForeignRelease,
+        Self::Stuck,
+        Self::Unfair,
+        Self::TwoValid,
+        Self::Unheld,
+        Self::Leaked,
+        Self::Idle,
+        Self::AfterRelease,
+    ];
+
+    /// Returns the kind's name in expectation files, such as `stale_write`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Overlap => "overlap",
+            Self::StaleWrite => "stale_write",
+            Self::LateWrite => "late_write",
+            Self::LostUpdate => "lost_update",
+            Self::TokenRegressed => "token_regressed",
+            Self::ForeignRelease => "foreign_release",
+            Self::Stuck => "stuck",
+            Self::Unfair => "unfair",
+            Self::TwoValid => "two_valid",
+            Self::Unheld => "unheld",
+            Self::Leaked => "leaked",
+            Self::Idle => "idle",
+            Self::AfterRelease => "after_release",
+        }
+    }
+
+    /// Returns one sentence for a reader who does not know fencing.
+    pub const fn explain(self) -> &'static str {
+        match self {
+            Self::Overlap => {
+                "Two workers were inside the critical section at the same time; any lock that expires by \
+                 itself allows this when its holder is paused for longer than the lease."
+            }
+            Self::StaleWrite => {
+                "The resource accepted a write from a worker that no longer held the lock, after a write of \
+                 a later holder, so older data overwrote newer data."
+            }
+            Self::LateWrite => {
+                "The resource accepted a write from a worker that no longer held the lock, although the next \
+                 holder had already read the resource, so that holder works with outdated data."
+            }
+            Self::LostUpdate => {
+                "A worker read the resource, another one changed it, and the first then wrote without having \
+                 seen the change, which is lost."
+            }
+            Self::TokenRegressed => {
+                "The lock numbers its grants so that the resource can tell old from new, and here a later \
+                 grant got a number that is not higher than an earlier one's."
+            }
+            Self::ForeignRelease => {
+                "A client deleted or prolonged a lock that belonged to another client, which does not know \
+                 it and goes on as if it were alone."
+            }
+            Self::Stuck => {
+                "Everything was working again, and yet a worker that asked for the lock was not served in \
+                 time, or the lock stayed taken for longer than it may."
+            }
+            Self::Unfair => {
+                "The lock promises to serve workers in the order of their arrival, and served a later one \
+                 first."
+            }
+            Self::TwoValid => {
+                "Two workers could both be sure, each by its own clock, that they held the lock: the lock \
+                 itself failed, and not only a late worker."
+            }
+            Self::Unheld => {
+                "A worker could be sure, by its own clock, that the lock was its own, while the lock servers \
+                 did not hold it for that worker any more."
+            }
+            Self::Leaked => {
+                "A worker had released the lock or had stopped waiting for it, and the lock stayed taken in \
+                 its name although no fault prevented the cleanup."
+            }
+            Self::Idle => {
+                "The lock was free and a worker was waiting for it, yet no worker got it for longer than the \
+                 longest retry delay."
+            }
+            Self::AfterRelease => {
+                "A worker had given the lock back by itself, and then went on as if it still had it; no \
+                 failure of others explains that."
+            }
+        }
+    }
+}
+
+impl fmt::Display for VerdictKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that names no verdict.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown verdict `{text}`: known are {}", VerdictKind::ALL.map(VerdictKind::as_str).join(", "))]
+pub struct VerdictKindError {
+    text: String,
+}
+
+impl FromStr for VerdictKind {
+    type Err = VerdictKindError;
+
+    fn from_str(text: &str) -> Result<Self, VerdictKindError> {
+        let found = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
+        found.ok_or_else(|| VerdictKindError { text: text.to_owned() })
+    }
+}
+
+impl TryFrom<String> for VerdictKind {
+    type Error = VerdictKindError;
+
+    fn try_from(text: String) -> Result<Self, VerdictKindError> {
+        text.parse()
+    }
+}
+
+impl From<VerdictKind> for &'static str {
+    fn from(kind: VerdictKind) -> Self {
+        kind.as_str()
+    }
+}
+
+/// One violation, found in a history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The violated property.
+    pub kind: VerdictKind,
+    /// The lock and resource that it concerns, hashed ([`dlock::id_hash`]).
+    pub key: Name,
+    /// The processes that it concerns. If one harmed another, the harmful one comes first.
+    pub processes: Vec<Name>,
+    /// The true time.
+    pub at: Nanos,
+    /// One sentence with the names, tokens and times of the case.
+    pub detail: String,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}", self.kind, self.at, self.detail)
+    }
+}
+
+/// The verdicts found so far.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    found: Vec<Verdict>,
+}
+
+impl Verdicts {
+    pub(super) fn convict(
+        &mut self,
+        kind: VerdictKind,
+        at: Nanos,
+        key: &Name,
+        processes: &[&Name],
+        detail: String,
+    ) {
+        let processes = processes.iter().copied().cloned().collect();
+        self.found.push(Verdict { kind, key: key.clone(), processes, at, detail });
+    }
+
+    /// Returns the verdicts in the order of their times; of one time, in the order of [`VerdictKind`].
+    pub(super) fn sorted(mut self) -> Vec<Verdict> {
+        self.found.sort_by_key(|verdict| (verdict.at, verdict.kind));
+        self.found
+    }
+}

@@ -1,0 +1,47 @@
+//! What happened: the events of locks and resources, the audit of a history, and words for people.
+//!
+//! A [`History`] is the [`Event`]s of one run. [`EventName`], [`Kind`] and [`Record`] are made from one table
+//! of all events, and so is [`emit!`], by which code emits those that are not a lock's own.
+//!
+//! [`audit`] judges a history by [`Rules`] and returns [`Verdict`]s; [`Summary`] and [`Fairness`] are counts.
+//! The same code judges simulated and live runs, in one pass over the events and without a clock, so that one
+//! history always gives the same verdicts. A verdict rests on evidence in the history. Without evidence (a
+//! live run without the lock server's events, a writer that names no owner) there is no verdict.
+//!
+//! Events are collected as follows: a subscriber layer fills a [`Record`] (it is a `tracing` visitor) and
+//! makes a [`Kind`] of it; in live runs the layer writes events with [`Event::write_json`], and
+//! [`History::parse_json_lines`] reads them back. The recorder adds the true time and the process, which the
+//! emitter can't know.
+//!
+//! [`text`] describes each event in words, [`rule()`] the rule behind a verdict; [`story`] sums a history up.
+
+// The table of all events.
+#[macro_use]
+mod vocabulary;
+// The judgement of a history.
+mod audit;
+// An event with its time and process, and the history that is made of such events.
+mod events;
+// The rule behind a verdict, in words.
+mod rule;
+// Summaries of histories, also side by side.
+pub mod story;
+// Every event in words.
+pub mod text;
+// Lengths of time in words.
+mod time;
+
+pub use audit::{
+    Acquisition, Belief, Beliefs, Fairness, Rules, Summary, Updates, Verdict, VerdictKind, VerdictKindError,
+    WriteBy, WriteByError, audit,
+};
+pub use events::{Event, History, HistoryError, Nanos};
+pub use rule::rule;
+pub use time::in_whole_units;
+pub use vocabulary::{EventName, Kind, Name, Record, RecordError, Slot};
+
+// For the macro `emit!`.
+#[doc(hidden)]
+pub use tracing;
+#[doc(hidden)]
+pub use vocabulary::log_name;
