@@ -3,6 +3,8 @@
 //! A [`History`] is the [`Event`]s of one run. [`EventName`], [`Kind`] and [`Record`] are made from one table
 //! of all events, and so is [`emit!`], by which code emits those that are not a lock's own.
 //!
+//! The event of a fault has an [`Effect`], which programs read; its words are for people alone.
+//!
 //! [`audit`] judges a history by [`Rules`] and returns [`Verdict`]s; [`Summary`] and [`Fairness`] are counts.
 //! The same code judges simulated and live runs, in one pass over the events and without a clock, so that one
 //! history always gives the same verdicts. A verdict rests on evidence in the history. Without evidence (a
@@ -38,7 +40,9 @@ pub use audit::{
 pub use events::{Event, History, HistoryError, Nanos};
 pub use rule::rule;
 pub use time::in_whole_units;
-pub use vocabulary::{EventName, Kind, Name, Record, RecordError, Slot};
+pub use vocabulary::{
+    ClockFault, Effect, EventName, InstantFault, Kind, LinkFault, Name, Record, RecordError, RoleFault, Slot,
+};
 
 // For the macro `emit!`.
 #[doc(hidden)]

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::events::{Event, Nanos};
 pub use crate::story::holder;
 use crate::time::in_whole_units;
-use crate::vocabulary::{Kind, Name};
+use crate::vocabulary::{Effect, Kind, Name};
 
 /// The names of locks and resources by their hashes.
 #[derive(Clone, Debug, Default)]
@@ -57,10 +57,10 @@ pub fn trace(events: &[Event], names: &Names) -> String {
 /// process.
 fn note_pause(paused: &mut BTreeMap<Name, BTreeSet<u64>>, event: &Event) {
     match &event.kind {
-        Kind::FaultApplied { verb, fault, .. } if verb.as_str() == "pause" => {
+        Kind::FaultApplied { effect: Effect::Pause, fault, .. } => {
             paused.entry(event.process.clone()).or_default().insert(*fault);
         }
-        Kind::FaultHealed { verb, fault, .. } if verb.as_str() == "pause" => {
+        Kind::FaultHealed { effect: Effect::Pause, fault, .. } => {
             paused.entry(event.process.clone()).or_default().remove(fault);
         }
         Kind::ProcessCrashed { .. } => {

@@ -4,9 +4,11 @@
 use std::future::Future;
 use std::time::Duration;
 
+use history::Effect;
 use resource::worker::{Droppable, Pauses, Step};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::field::display;
 
 use crate::stop::Stop;
 
@@ -47,13 +49,21 @@ impl Pauses for Stoppable {
             How::World(time) => format!("paused {time:?}"),
             _ => "stopped by SIGSTOP".to_owned(),
         };
-        tracing::info!(target: "fault", event = "fault_applied", fault = 0_u64, verb = "pause", detail);
+        let effect = display(Effect::Pause);
+        history::emit!(FaultApplied {
+            fault: 0_u64,
+            verb: "pause",
+            effect: effect,
+            until: None::<u64>,
+            detail: detail
+        });
         match how {
             How::World(time) => drop(self.stop.block(time)),
             _ => stop_until_continued().await,
         }
         let detail = "resumed";
-        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail);
+        let effect = display(Effect::Pause);
+        history::emit!(FaultHealed { fault: 0_u64, verb: "pause", effect: effect, detail: detail });
     }
 
     async fn run<F>(&self, which: Droppable, future: F) -> Option<F::Output>

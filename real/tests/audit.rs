@@ -42,7 +42,7 @@ fn an_audit_of_nothing_is_an_error() {
         assert!(error.contains("empty.jsonl: has no event"), "{error}");
     }
     let fault = "{\"at\":1,\"process\":\"x\",\"event\":\"fault_applied\",\"fault\":0,\
-                 \"verb\":\"pause\",\"detail\":\"paused\"}\n";
+                 \"verb\":\"pause\",\"effect\":\"pause\",\"detail\":\"paused\"}\n";
     let (code, _, error) = run(&["audit", &file("fault.jsonl", fault)]);
     assert_eq!(code, Some(2), "{error}");
     assert!(error.contains("nothing was judged: none of the 1 events"), "{error}");

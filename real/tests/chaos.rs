@@ -2,11 +2,14 @@
 //! verdicts that a fault explains.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use history::{Event, Kind, Nanos, VerdictKind};
+use history::text::Names;
+use history::{Effect, Event, Kind, Nanos, VerdictKind};
+use picture::{Picture, Role, Run, SpanKind};
 use real::chaos::{Configuration, Fault, FaultKind, Plan};
 use real::judgement::{DATA_LOST, Judgement};
 use real::recording::read;
@@ -88,8 +91,37 @@ fn short_run(fence: &str, folder: &Path) -> (Value, bool) {
     let plan: Value = serde_json::from_slice(&std::fs::read(folder.join("plan.json")).unwrap()).unwrap();
     let applied = history.events.iter().filter(|event| matches!(event.kind, Kind::FaultApplied { .. }));
     assert_eq!(plan["faults"].as_array().unwrap().len(), applied.count(), "{printed}");
+    drawn_as_what_they_are(&history.events);
     println!("{printed}");
     (report, output.status.success())
+}
+
+/// Checks that the picture has a bar for each pause in the lane of its worker, and one for each cut link.
+fn drawn_as_what_they_are(events: &[Event]) {
+    let drawn = Picture::of(&Run {
+        title: "run",
+        about: "",
+        events,
+        names: &Names::default(),
+        findings: &[],
+        messages: &[],
+        roles: &BTreeMap::new(),
+    });
+    let struck = |wanted: fn(&Effect) -> bool| {
+        let is_wanted = |kind: &Kind| matches!(kind, Kind::FaultApplied { effect, .. } if wanted(effect));
+        events.iter().filter(|event| is_wanted(&event.kind)).count()
+    };
+    let bars = |kind| drawn.spans.iter().filter(move |span| span.kind == kind);
+    let (pauses, links) = (struck(|effect| *effect == Effect::Pause), struck(is_link));
+    assert!(pauses > 0 && links > 0, "{pauses} pauses, {links} links");
+    assert_eq!((bars(SpanKind::Pause).count(), bars(SpanKind::Link).count()), (pauses, links));
+    let role = |lane: usize| drawn.lanes[lane].role;
+    assert!(bars(SpanKind::Pause).all(|span| role(span.lane) == Role::Worker));
+    assert!(bars(SpanKind::Link).all(|span| role(span.lane) == Role::Links));
+}
+
+const fn is_link(effect: &Effect) -> bool {
+    matches!(effect, Effect::Link { .. })
 }
 
 #[test]

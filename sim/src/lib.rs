@@ -32,7 +32,10 @@ pub mod trace;
 pub mod world;
 
 pub use explore::{Exercised, Failure, Search, check};
-pub use history::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind};
+pub use history::{
+    ClockFault, Effect, Event, InstantFault, Kind, LinkFault, Name, Nanos, RoleFault, Rules, Verdict,
+    VerdictKind,
+};
 pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{

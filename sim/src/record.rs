@@ -307,6 +307,8 @@ mod tests {
     use std::sync::{Arc, Mutex, PoisonError};
     use std::time::Duration;
 
+    use history::{Effect, LinkFault};
+
     use super::*;
     use crate::entropy::Entropy;
 
@@ -337,7 +339,8 @@ mod tests {
     #[test]
     fn events_that_a_listener_causes_follow_their_cause() {
         fn healed(detail: &str) -> Kind {
-            Kind::FaultHealed { fault: 0, verb: Name::from("cut"), detail: Name::from(detail) }
+            let (verb, effect) = (Name::from("cut"), Effect::links(LinkFault::Cut, []));
+            Kind::FaultHealed { fault: 0, verb, effect, detail: Name::from(detail) }
         }
         let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
         let recorded = runtime.block_on(async {
@@ -357,8 +360,8 @@ mod tests {
                 Kind::LeaseRequested { .. } => note("one", healed("second")),
                 _ => {}
             });
-            let (verb, detail) = (Name::from("cut"), Name::from("cause"));
-            tell("one", Kind::FaultApplied { fault: 0, verb, detail });
+            let (verb, effect) = (Name::from("cut"), Effect::links(LinkFault::Cut, []));
+            tell("one", Kind::FaultApplied { fault: 0, verb, effect, until: None, detail: "cause".into() });
             finish()
         });
         let names: Vec<_> = recorded.unwrap().events.iter().map(|event| event.kind.name().as_str()).collect();

@@ -11,23 +11,20 @@ use std::time::Duration;
 
 use super::Rules;
 use crate::events::{Event, Nanos};
-use crate::vocabulary::{Kind, Name};
-
-/// The faults that act once.
-const MOMENTARY: [&str; 6] = ["reset", "step", "promote", "lead", "evict", "resume"];
-/// The fault by which a client drops its acquire.
-const CANCEL: &str = "cancel";
-
-/// The faults that end with a restart of the process.
-const DEADLY: [&str; 2] = ["crash", "stop"];
+use crate::vocabulary::{Effect, InstantFault, Kind, Name};
 
 /// Returns true if the event restarts its process.
 pub(super) fn is_restart(kind: &Kind) -> bool {
     match kind {
-        Kind::FaultHealed { verb, .. } => DEADLY.contains(&verb.as_str()),
+        Kind::FaultHealed { effect: Effect::Down, .. } => true,
         Kind::ServerStarted { .. } => true,
         _ => false,
     }
+}
+
+/// Returns true if the fault harms no other process than its own.
+const fn is_private(effect: &Effect) -> bool {
+    matches!(effect, Effect::Instant(InstantFault::Cancel))
 }
 
 #[derive(Default)]
@@ -51,7 +48,7 @@ impl<'h> Faults<'h> {
     /// Returns true if `event` begins a fault: judge the state before the event first, then observe it.
     pub(super) fn begins_fault(&self, event: &Event) -> bool {
         match &event.kind {
-            Kind::FaultApplied { verb, .. } => verb.as_str() != CANCEL,
+            Kind::FaultApplied { effect, .. } => !is_private(effect),
             Kind::ProcessCrashed { .. } => !self.clients.contains(&event.process),
             _ => false,
         }
@@ -62,10 +59,9 @@ impl<'h> Faults<'h> {
             Kind::LeaseRequested { .. } => {
                 self.clients.insert(&event.process);
             }
-            Kind::FaultApplied { verb, .. } if MOMENTARY.contains(&verb.as_str()) => {
-                self.disturbed(event.at, false);
-            }
-            Kind::FaultApplied { fault, verb, .. } if verb.as_str() != CANCEL => {
+            Kind::FaultApplied { effect, .. } if is_private(effect) => {}
+            Kind::FaultApplied { effect, .. } if effect.is_instant() => self.disturbed(event.at, false),
+            Kind::FaultApplied { fault, .. } => {
                 self.in_force.insert(*fault);
             }
             Kind::ProcessCrashed { .. } if !self.clients.contains(&event.process) => {

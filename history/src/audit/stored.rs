@@ -14,10 +14,7 @@ use std::time::Duration;
 
 use super::faults;
 use crate::events::{Event, Nanos};
-use crate::vocabulary::{Kind, Name};
-
-/// The fault that sets a wall clock.
-const STEP: &str = "step";
+use crate::vocabulary::{ClockFault, Effect, Kind, Name};
 
 pub(super) struct Stored<'h> {
     voters: Vec<Name>,
@@ -93,7 +90,7 @@ impl<'h> Stored<'h> {
                 self.untrue.insert(server);
                 None
             }
-            Kind::FaultApplied { verb, .. } if verb.as_str() == STEP => {
+            Kind::FaultApplied { effect: Effect::Clock(ClockFault::StepNanos(_)), .. } => {
                 self.untrue.insert(server);
                 None
             }

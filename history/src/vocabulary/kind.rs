@@ -1,5 +1,6 @@
 //! An event of the vocabulary, with its fields, and its conversion from and to a [`Record`].
 
+use super::effect::Effect;
 use super::event_name::EventName;
 use super::name::Name;
 use super::record::{Record, RecordError, log_name};

@@ -7,12 +7,14 @@
 #[macro_use]
 mod table;
 
+mod effect;
 mod emit;
 mod event_name;
 mod kind;
 mod name;
 mod record;
 
+pub use effect::{ClockFault, Effect, InstantFault, LinkFault, RoleFault};
 pub use event_name::EventName;
 pub use kind::Kind;
 pub use name::Name;

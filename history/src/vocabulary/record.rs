@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tracing::field::{Field as TracingField, Visit};
 
+use super::effect::Effect;
 use super::event_name::EventName;
 use super::name::Name;
 
@@ -102,6 +103,11 @@ fields! {
     fault Fault = "fault": u64;
     /// the action of a fault, in a word: `pause`, `cut`, `step`.
     verb Verb = "verb": Name;
+    /// what a fault does; as text, in JSON.
+    effect Effect = "effect": Effect;
+    /// the true time at which a fault ends by itself, in nanoseconds since the run began; none if it does
+    /// not.
+    until Until = "until": u64;
     /// the rate of a clock: its nanoseconds in a billion true ones.
     rate Rate = "rate": u64;
     /// text for a reader, never parsed.
@@ -151,12 +157,16 @@ impl Record {
         }
     }
 
-    /// Fills `slot` with text; a slot for a number stays empty.
+    /// Fills `slot` with text, and that of an effect from its JSON; a slot for a number stays empty.
     pub fn put_text(&mut self, slot: Slot, text: &str) {
         if slot == Slot::Event {
             self.event = Some(Label::from(text));
-        } else if let Some(Place::Text(kept)) = self.place(slot) {
-            *kept = Some(Name::from(text));
+            return;
+        }
+        match self.place(slot) {
+            Some(Place::Text(kept)) => *kept = Some(Name::from(text)),
+            Some(Place::Effect(kept)) => *kept = serde_json::from_str(text).ok(),
+            Some(Place::Number(_)) | None => {}
         }
     }
 
@@ -170,10 +180,13 @@ impl Record {
     /// Fills `slot` with the text that `value` is formatted as; a slot for a number stays empty.
     pub fn put_debug(&mut self, slot: Slot, value: &dyn fmt::Debug) {
         let text = || Name::from_format(format_args!("{value:?}"));
-        if slot == Slot::Event {
-            self.event = Some(Label::from(text().as_str()));
-        } else if let Some(Place::Text(kept)) = self.place(slot) {
-            *kept = Some(text());
+        match slot {
+            Slot::Event | Slot::Effect => self.put_text(slot, text().as_str()),
+            _ => {
+                if let Some(Place::Text(kept)) = self.place(slot) {
+                    *kept = Some(text());
+                }
+            }
         }
     }
 }
@@ -182,6 +195,7 @@ impl Record {
 enum Place<'r> {
     Text(&'r mut Option<Name>),
     Number(&'r mut Option<u64>),
+    Effect(&'r mut Option<Effect>),
 }
 
 impl<'r> From<&'r mut Option<Name>> for Place<'r> {
@@ -193,6 +207,12 @@ impl<'r> From<&'r mut Option<Name>> for Place<'r> {
 impl<'r> From<&'r mut Option<u64>> for Place<'r> {
     fn from(kept: &'r mut Option<u64>) -> Self {
         Self::Number(kept)
+    }
+}
+
+impl<'r> From<&'r mut Option<Effect>> for Place<'r> {
+    fn from(kept: &'r mut Option<Effect>) -> Self {
+        Self::Effect(kept)
     }
 }
 
@@ -247,7 +267,10 @@ impl<'de> Deserialize<'de> for Label {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+    use crate::vocabulary::LinkFault;
 
     #[test]
     fn every_field_that_is_written_has_its_slot() {
@@ -264,17 +287,19 @@ mod tests {
         for number in [&mut record.position, &mut record.seen, &mut record.version, &mut record.expected] {
             *number = Some(7);
         }
-        for number in [&mut record.fault, &mut record.rate] {
+        for number in [&mut record.fault, &mut record.rate, &mut record.until] {
             *number = Some(7);
         }
+        record.effect = Some(Effect::links(LinkFault::Cut, [("a", "b")]));
         let fields = serde_json::to_value(&record).unwrap();
         let fields = fields.as_object().unwrap();
-        assert_eq!(fields.len(), 19);
+        assert_eq!(fields.len(), 21);
         let mut copy = Record::default();
         for (field, value) in fields {
-            match value.as_u64() {
-                Some(number) => copy.put_number(Slot::of(field), number),
-                None => copy.put_text(Slot::of(field), value.as_str().unwrap()),
+            match value {
+                Value::Number(number) => copy.put_number(Slot::of(field), number.as_u64().unwrap()),
+                Value::String(text) => copy.put_text(Slot::of(field), text),
+                other => copy.put_text(Slot::of(field), &other.to_string()),
             }
         }
         assert_eq!(copy, record);

@@ -109,10 +109,12 @@ macro_rules! with_lease_events {
                 ServerPromoted = "server_promoted" { detail: Option<Name> }
             }
             "fault" {
-                /// A fault began.
-                FaultApplied = "fault_applied" { fault: u64, verb: Name, detail: Name }
-                /// A fault ended; `fault` and `verb` are those of the fault that ended.
-                FaultHealed = "fault_healed" { fault: u64, verb: Name, detail: Name }
+                /// A fault began, or acted once.
+                FaultApplied = "fault_applied" {
+                    fault: u64, verb: Name, effect: Effect, until: Option<u64>, detail: Name
+                }
+                /// A fault ended; `fault`, `verb` and `effect` are those of the fault that ended.
+                FaultHealed = "fault_healed" { fault: u64, verb: Name, effect: Effect, detail: Name }
                 /// From now on, the clocks of the event's process run at `rate`.
                 ClockRate = "clock_rate" { rate: u64 }
                 /// The event's process died, and all its work with it.

@@ -1,4 +1,7 @@
-use history::{Event, EventName, History, Kind, Name, Nanos, Record, RecordError};
+use history::{
+    ClockFault, Effect, Event, EventName, History, InstantFault, Kind, LinkFault, Name, Nanos, Record,
+    RecordError, RoleFault,
+};
 use proptest::prelude::*;
 
 use crate::story::{acquired, entered, history};
@@ -18,8 +21,11 @@ fn an_event_is_written_as_one_json_line() {
 #[test]
 fn a_log_may_have_empty_lines_and_unknown_fields() {
     let log = "\n{\"at\":1,\"process\":\"a\",\"level\":\"INFO\",\"target\":\"fault\",\
-               \"event\":\"fault_applied\",\"fault\":3,\"verb\":\"cut\",\"detail\":\"cut a\"}\n\n";
-    let kind = Kind::FaultApplied { fault: 3, verb: "cut".into(), detail: "cut a".into() };
+               \"event\":\"fault_applied\",\"fault\":3,\"verb\":\"cut\",\
+               \"effect\":{\"link\":{\"how\":\"cut\",\"links\":[[\"a\",\"b\"]]}},\"detail\":\"cut a\"}\n\n";
+    let effect = Effect::links(LinkFault::Cut, [("a", "b")]);
+    let detail = "cut a".into();
+    let kind = Kind::FaultApplied { fault: 3, verb: "cut".into(), effect, until: None, detail };
     let event = Event { at: Nanos(1), process: "a".into(), kind };
     assert_eq!(parse(log).unwrap().events, [event]);
 }
@@ -74,11 +80,31 @@ fn name() -> impl Strategy<Value = Name> {
     prop_oneof!["[a-z0-9:\"\\\\é\n]{0,12}", "[ -~]{20,40}"].prop_map(|text| Name::from(text.as_str()))
 }
 
+fn effect() -> impl Strategy<Value = Effect> {
+    let how = prop::sample::select(vec![LinkFault::Cut, LinkFault::Delay, LinkFault::Reset]);
+    let links = prop::collection::vec((name(), name()), 0..3);
+    prop_oneof![
+        prop::sample::select(vec![
+            Effect::Pause,
+            Effect::Down,
+            Effect::Role(RoleFault::Promote),
+            Effect::Role(RoleFault::Lead),
+            Effect::Instant(InstantFault::Erase),
+            Effect::Instant(InstantFault::Cancel),
+            Effect::Instant(InstantFault::Other),
+        ]),
+        (how, links).prop_map(|(how, links)| Effect::Link { how, links: links.into() }),
+        any::<i64>().prop_map(|by| Effect::Clock(ClockFault::StepNanos(by))),
+        any::<u64>().prop_map(|rate| Effect::Clock(ClockFault::Rate(rate))),
+    ]
+}
+
 prop_compose! {
     fn full_record()(
         event in prop::sample::select(EventName::ALL),
         names in prop::array::uniform8(name()),
         numbers in prop::array::uniform10(any::<u64>()),
+        (effect, until) in (effect(), any::<u64>()),
     ) -> Record {
         let mut record = Record::new(event);
         let [key, owner, outcome, client, step, verb, detail, body] = names.map(Some);
@@ -89,6 +115,7 @@ prop_compose! {
         (record.position, record.seen) = (position, seen);
         (record.version, record.expected) = (version, expected);
         (record.fault, record.rate) = (fault, rate);
+        (record.effect, record.until) = (Some(effect), Some(until));
         record
     }
 }
@@ -100,6 +127,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         if sparse {
             (record.outcome, record.body, record.seq, record.ttl_millis, record.valid_micros) =
                 (None, None, None, None, None);
+            record.until = None;
         }
         Kind::try_from(record).unwrap()
     })

@@ -1,6 +1,9 @@
 //! Builds short histories of `(milliseconds, process, event)`.
 
-use history::{Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind, audit};
+use history::{
+    ClockFault, Effect, Event, InstantFault, Kind, LinkFault, Name, Nanos, RoleFault, Rules, Verdict,
+    VerdictKind, audit,
+};
 
 /// The key of every event.
 pub(crate) const KEY: &str = "2f1a6b03c9de";
@@ -99,11 +102,27 @@ pub(crate) fn release_requested(worker: &str, token: u64) -> Kind {
 }
 
 pub(crate) fn struck(fault: u64, verb: &str) -> Kind {
-    Kind::FaultApplied { fault, verb: verb.into(), detail: verb.into() }
+    Kind::FaultApplied { fault, verb: verb.into(), effect: effect(verb), until: None, detail: verb.into() }
 }
 
 pub(crate) fn healed(fault: u64, verb: &str) -> Kind {
-    Kind::FaultHealed { fault, verb: verb.into(), detail: "over".into() }
+    Kind::FaultHealed { fault, verb: verb.into(), effect: effect(verb), detail: "over".into() }
+}
+
+/// Returns the effect of the simulator's fault of this name.
+fn effect(verb: &str) -> Effect {
+    match verb {
+        "pause" => Effect::Pause,
+        "crash" => Effect::Down,
+        "cut" => Effect::links(LinkFault::Cut, [("a", "redis-1")]),
+        "delay" => Effect::links(LinkFault::Delay, [("a", "redis-1")]),
+        "reset" => Effect::links(LinkFault::Reset, [("a", "redis-1")]),
+        "step" => Effect::Clock(ClockFault::StepNanos(1_000_000_000)),
+        "lead" => Effect::Role(RoleFault::Lead),
+        "evict" => Effect::Instant(InstantFault::Erase),
+        "cancel" => Effect::Instant(InstantFault::Cancel),
+        other => panic!("no effect for {other}"),
+    }
 }
 
 pub(crate) fn released(worker: &str, token: u64, outcome: &str) -> Kind {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock::event::{Event as Emitted, Outcome};
 use dlock::{FencingToken, Instant, LockKey, Owner, Runtime};
-use history::{Kind, Record, RecordError};
+use history::{Effect, Kind, LinkFault, Record, RecordError};
 use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::{Metadata, Subscriber};
 
@@ -157,12 +157,21 @@ fn every_field_of_the_other_events_is_recorded() {
     assert_eq!(events, expected.map(Ok));
 }
 
+fn cut() -> Effect {
+    Effect::links(LinkFault::Cut, [("a", "redis-1"), ("redis-1", "a")])
+}
+
 #[test]
 fn display_values_and_signed_numbers_are_recorded() {
     let events = recorded(|| {
         let detail = "redis-1 and everything behind it was cut off from a";
         tracing::info!(
-            target: "fault", event = "fault_applied", fault = 2, verb = "cut", detail = %detail, beside = true
+            target: "fault", event = "fault_applied", fault = 2, verb = "cut", effect = %cut(), detail = %detail,
+            beside = true
+        );
+        // The text of an effect is JSON.
+        tracing::info!(
+            target: "fault", event = "fault_healed", fault = 2, verb = "cut", effect = "cut", detail = "over"
         );
         let (key, number) = ("k", 3_i64);
         tracing::info!(
@@ -178,10 +187,14 @@ fn display_values_and_signed_numbers_are_recorded() {
     let long = Kind::FaultApplied {
         fault,
         verb,
+        effect: cut(),
+        until: None,
         detail: "redis-1 and everything behind it was cut off from a".into(),
     };
     let entered = Kind::SectionEntered { key: "k".into(), owner: "a:1".into(), token: 3 };
-    assert_eq!(events[..2], [Ok(long), Ok(entered)]);
-    assert!(matches!(events[2], Err(RecordError::Missing { field: "fencing_token", .. })));
-    assert_eq!(events[3], Err(RecordError::Unnamed));
+    assert_eq!(events[0], Ok(long));
+    assert!(matches!(events[1], Err(RecordError::Missing { field: "effect", .. })));
+    assert_eq!(events[2], Ok(entered));
+    assert!(matches!(events[3], Err(RecordError::Missing { field: "fencing_token", .. })));
+    assert_eq!(events[4], Err(RecordError::Unnamed));
 }

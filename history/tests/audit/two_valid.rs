@@ -1,7 +1,7 @@
 use history::{Kind, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
-    acquired, crashed, history, lost, only, release_requested, renewed, requested, valid_for,
+    acquired, crashed, history, lost, only, release_requested, renewed, requested, struck, valid_for,
 };
 
 fn judge<'a>(events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
@@ -64,7 +64,7 @@ fn a_loss_a_release_and_a_crash_end_the_validity() {
 
 #[test]
 fn a_pause_does_not_end_the_validity() {
-    let pause = Kind::FaultApplied { fault: 0, verb: "pause".into(), detail: "paused 5s".into() };
+    let pause = struck(0, "pause");
     let story = a_holds().into_iter().chain([(500, "a", pause), (1_900, "b", acquired("b", 2))]);
     only(VerdictKind::TwoValid, &judge(story));
 }

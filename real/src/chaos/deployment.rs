@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use history::Effect;
 use tokio::runtime::Handle;
 
+use super::effect;
 use super::events::Events;
 use super::fault::{End, Fault, Holds, Server, worker_name};
 use super::locks::Locks;
@@ -36,10 +38,18 @@ pub(super) struct Deployment<'a> {
     events: Events,
     /// The number of faults so far.
     struck: u64,
-    /// The faults in force, with their numbers in the plan.
-    lasting: Vec<(u64, Fault)>,
+    lasting: Vec<Lasting>,
     /// The histories of killed processes.
     past: Vec<PathBuf>,
+}
+
+/// A fault in force.
+struct Lasting {
+    /// Its number in the plan.
+    number: u64,
+    fault: Fault,
+    /// The process that it struck, and its effect on it.
+    on: (String, Effect),
 }
 
 /// A worker and its links.
@@ -124,7 +134,7 @@ impl<'a> Deployment<'a> {
     /// Fails if a worker exited by itself: its history would not show it.
     fn all_live(&mut self) -> Result<(), ChaosError> {
         let killed =
-            |number| self.lasting.iter().any(|(_, fault)| *fault == Fault::KillWorker { worker: number });
+            |worker| self.lasting.iter().any(|lasting| lasting.fault == Fault::KillWorker { worker });
         for (number, worker) in self.workers.iter_mut().enumerate() {
             if !killed(number) && worker.actor.process.exited().is_some() {
                 let words = worker.actor.process.last_words();
@@ -143,8 +153,9 @@ impl<'a> Deployment<'a> {
         }
         let number = self.struck;
         self.struck += 1;
-        self.events.applied(number, fault).map_err(ChaosError::Events)?;
-        self.lasting.push((number, fault));
+        let on = effect::of(fault, &self.locks, self.workers.len());
+        self.events.applied(number, fault, &on).map_err(ChaosError::Events)?;
+        self.lasting.push(Lasting { number, fault, on });
         self.make(fault)?;
         self.set_links();
         if fault.is_instant() {
@@ -173,8 +184,8 @@ impl<'a> Deployment<'a> {
     /// Heals the fault.
     pub(super) fn heal(&mut self, fault: Fault) -> Result<(), ChaosError> {
         // No two faults in force are equal.
-        let place = self.lasting.iter().position(|(_, lasting)| *lasting == fault);
-        let number = place.map_or(self.struck, |place| self.lasting.remove(place).0);
+        let place = self.lasting.iter().position(|lasting| lasting.fault == fault);
+        let lasting = place.map(|place| self.lasting.remove(place));
         self.set_links();
         match fault {
             Fault::PauseWorker { worker } => self.workers[worker].actor.process.resume(),
@@ -194,7 +205,9 @@ impl<'a> Deployment<'a> {
             | Fault::SlowLink { .. }
             | Fault::IsolateServer { .. } => {}
         }
-        self.events.healed(number, fault).map_err(ChaosError::Events)
+        lasting.map_or(Ok(()), |Lasting { number, on, .. }| {
+            self.events.healed(number, fault, &on).map_err(ChaosError::Events)
+        })
     }
 
     /// Kills the workers and the resource, and returns the files of the history.
@@ -225,7 +238,7 @@ impl<'a> Deployment<'a> {
                     let states = self
                         .lasting
                         .iter()
-                        .filter_map(|(_, fault)| self.link(*fault, number, end, direction));
+                        .filter_map(|lasting| self.link(lasting.fault, number, end, direction));
                     let worst = states.max_by_key(severity).unwrap_or(Link::Open);
                     worker.link(end).set(direction, worst);
                 }

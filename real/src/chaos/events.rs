@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use history::{Event, Kind, Name};
+use history::{Effect, Event, Kind, Name};
 
 use super::fault::Fault;
 use crate::clock::machine_time;
@@ -25,16 +25,29 @@ impl Events {
         &self.path
     }
 
-    /// Records that the plan's fault `number` strikes.
-    pub(super) fn applied(&self, number: u64, fault: Fault) -> io::Result<()> {
+    /// Records that the plan's fault `number` strikes `process`.
+    pub(super) fn applied(
+        &self,
+        number: u64,
+        fault: Fault,
+        (process, effect): &(String, Effect),
+    ) -> io::Result<()> {
+        let effect = effect.clone();
         let (verb, detail) = (verb(fault), Name::from(fault.to_string().as_str()));
-        self.note("chaos", Kind::FaultApplied { fault: number, verb, detail })
+        // The time of its end is not known: a run that falls behind heals later.
+        self.note(process, Kind::FaultApplied { fault: number, verb, effect, until: None, detail })
     }
 
-    /// Records that the fault is healed.
-    pub(super) fn healed(&self, number: u64, fault: Fault) -> io::Result<()> {
-        let (verb, detail) = (verb(fault), Name::from(fault.to_string().as_str()));
-        self.note("chaos", Kind::FaultHealed { fault: number, verb, detail })
+    /// Records that the fault of `process` is healed.
+    pub(super) fn healed(
+        &self,
+        number: u64,
+        fault: Fault,
+        (process, effect): &(String, Effect),
+    ) -> io::Result<()> {
+        let effect = effect.clone();
+        let detail = Name::from(format!("over: {fault}").as_str());
+        self.note(process, Kind::FaultHealed { fault: number, verb: verb(fault), effect, detail })
     }
 
     /// Records that a process was killed.

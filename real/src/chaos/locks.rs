@@ -82,6 +82,14 @@ impl Locks {
         if let Kind::Redis { .. } = self.kind { 0 } else { server }
     }
 
+    /// Returns the name of the server at this position among the workers' addresses.
+    pub(super) fn name_at(&self, place: usize) -> &str {
+        match &self.kind {
+            Kind::Redis { primary, .. } => self.name(*primary),
+            _ => self.name(place),
+        }
+    }
+
     /// Returns the leader; the first server if there is none, or if all are equal.
     pub(super) fn leader(&self) -> usize {
         match &self.kind {

@@ -10,6 +10,7 @@
 #![allow(clippy::disallowed_methods, reason = "a run on live processes uses real time")]
 
 mod deployment;
+mod effect;
 mod events;
 mod fault;
 mod locks;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use history::{Effect, InstantFault};
+
 use super::action::{Action, Check, Fault};
 use super::call::Call;
 use super::draw::{Draw, Variant};
@@ -103,7 +105,7 @@ impl Action for Cancel {
             Call::Renew => "drops its work and the renewal",
             Call::Release => "drops its release",
         };
-        strike.begins(&self.worker, what);
+        strike.acts(&self.worker, Effect::Instant(InstantFault::Cancel), what);
         strike.stage().cancel(strike.process(&self.worker), self.call);
     }
 

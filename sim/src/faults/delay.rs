@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use history::in_whole_units;
+use history::{LinkFault, in_whole_units};
 
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
@@ -94,8 +94,8 @@ impl Action for Delay {
         links.iter().for_each(|(from, to)| strike.world().delay(*from, *to, by));
         let (arrow, by_text) = (self.link.arrow(self.both), in_whole_units(self.by.as_nanos()));
         let detail = format!("delays {arrow} by {by_text}");
-        strike.begins(NETWORK, &detail);
-        strike.until(NETWORK, self.lasts, &format!("over: {detail}"), move |strike| {
+        let begun = strike.begins(NETWORK, strike.on_links(LinkFault::Delay, &links), self.lasts, &detail);
+        begun.until(&format!("over: {detail}"), move |strike| {
             links.iter().for_each(|(from, to)| strike.world().undelay(*from, *to, by));
         });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use history::VerdictKind;
+use history::{Effect, InstantFault, VerdictKind};
 
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
@@ -106,7 +106,8 @@ impl Action for Evict {
         let what = self.part.map_or("keys".to_owned(), |part| format!("{part} key"));
         strike.soon(move |strike| {
             for server in strike.stage().servers_of_keys() {
-                strike.begins(strike.world().process(server).name(), &format!("evicts the {what} of {key}"));
+                let (name, effect) = (strike.world().process(server).name(), InstantFault::Erase);
+                strike.acts(name, Effect::Instant(effect), &format!("evicts the {what} of {key}"));
                 strike.stage().act(server, "evict", &entries);
             }
         });

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use history::{Effect, InstantFault, RoleFault};
+
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
@@ -54,8 +56,11 @@ impl Action for Lead {
         let member = self.member.clone();
         strike.soon(move |strike| {
             let leads = strike.stage().act(strike.process(&member), "lead", &[]);
-            let detail = if leads { "leads from now on" } else { "was to lead, and has no majority" };
-            strike.begins(&member, detail);
+            let (effect, detail) = match leads {
+                true => (Effect::Role(RoleFault::Lead), "leads from now on"),
+                false => (Effect::Instant(InstantFault::Other), "was to lead, and has no majority"),
+            };
+            strike.acts(&member, effect, detail);
         });
     }
 

@@ -62,7 +62,7 @@ pub use scene::{Role, Scene};
 pub use slew::Slew;
 pub use step::Step;
 pub use stop::Stop;
-pub use strike::{NETWORK, Stage, Strike};
+pub use strike::{Begun, NETWORK, Stage, Strike};
 pub use table::Faults;
 pub use trigger::Trigger;
 

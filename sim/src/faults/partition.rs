@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use history::LinkFault;
+
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
@@ -99,8 +101,8 @@ impl Action for Partition {
         links.iter().for_each(|(from, to)| strike.world().cut(*from, *to));
         let sides: Vec<_> = self.groups.iter().map(|group| group.join(",")).collect();
         let detail = format!("partition {}", sides.join(" | "));
-        strike.begins(NETWORK, &detail);
-        strike.until(NETWORK, self.lasts, &format!("over: {detail}"), move |strike| {
+        let begun = strike.begins(NETWORK, strike.on_links(LinkFault::Cut, &links), self.lasts, &detail);
+        begun.until(&format!("over: {detail}"), move |strike| {
             links.iter().for_each(|(from, to)| strike.world().heal(*from, *to));
         });
     }

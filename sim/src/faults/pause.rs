@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use history::in_whole_units;
+use history::{Effect, in_whole_units};
 
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
@@ -88,8 +88,8 @@ impl Action for Pause {
             Some(lasts) => format!("paused {}", in_whole_units(lasts.as_nanos())),
             None => "paused".to_owned(),
         };
-        strike.begins(&self.process, &detail);
-        strike.while_alive(&self.process, self.lasts, "resumed", move |strike| strike.world().resume(id));
+        let begun = strike.begins(&self.process, Effect::Pause, self.lasts, &detail);
+        begun.while_alive("resumed", move |strike| strike.world().resume(id));
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

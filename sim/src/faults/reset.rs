@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use history::LinkFault;
+
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
 use super::fields::{Fields, Misread};
@@ -81,7 +83,8 @@ impl Action for Reset {
 
     fn strike(&self, strike: &Strike) {
         strike.world().reset(strike.process(&self.link.from), strike.process(&self.link.to));
-        strike.begins(NETWORK, &format!("resets {}", self.link.arrow(true)));
+        let effect = strike.on_links(LinkFault::Reset, &strike.directions(&self.link, true));
+        strike.acts(NETWORK, effect, &format!("resets {}", self.link.arrow(true)));
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use history::{Effect, InstantFault};
+
 use super::action::{Action, Check, Fault};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
@@ -51,7 +53,8 @@ impl Action for Resume {
 
     fn strike(&self, strike: &Strike) {
         if !strike.end(pause::KIND.verb, &self.process) {
-            strike.begins(&self.process, "was to be resumed, and is not paused");
+            let effect = Effect::Instant(InstantFault::Other);
+            strike.acts(&self.process, effect, "was to be resumed, and is not paused");
         }
     }
 

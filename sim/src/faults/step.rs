@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use history::VerdictKind;
+use history::{ClockFault, Effect, VerdictKind};
 
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
@@ -78,7 +78,8 @@ impl Action for Step {
         let id = strike.process(&self.process);
         strike.world().step_clock(id, self.by.as_nanos());
         strike.stage().clock_was_set(id);
-        strike.begins(&self.process, &format!("clock stepped by {}", self.by));
+        let effect = Effect::Clock(ClockFault::StepNanos(self.by.as_nanos()));
+        strike.acts(&self.process, effect, &format!("clock stepped by {}", self.by));
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

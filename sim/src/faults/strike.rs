@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use history::{Kind, Name};
+use history::{ClockFault, Effect, Kind, LinkFault, Name};
 
 use super::call::Call;
 use super::link::Link;
@@ -80,6 +80,7 @@ struct Open {
     number: u64,
     verb: &'static str,
     process: String,
+    effect: Effect,
     scope: Scope,
     /// True if it ends by itself.
     has_end: bool,
@@ -111,6 +112,15 @@ pub struct Strike {
     /// Its number in the schedule, from 0.
     number: u64,
     verb: &'static str,
+}
+
+/// A fault that has begun. Say how it ends.
+#[must_use = "a fault that begins must end: call `until` or `while_alive`"]
+pub struct Begun<'s> {
+    strike: &'s Strike,
+    process: String,
+    effect: Effect,
+    lasts: Option<Span>,
 }
 
 impl Ledger {
@@ -159,7 +169,7 @@ impl Ledger {
         let Some(open) = self.close(rank) else { return false };
         let strike = Strike { ledger: Arc::clone(self), number: open.number, verb: open.verb };
         let detail = (open.undo)(&strike).unwrap_or(open.detail);
-        strike.heals(&open.process, &detail);
+        strike.heals(&open.process, open.effect, &detail);
         true
     }
 
@@ -198,17 +208,35 @@ impl Strike {
         if both { vec![(from, to), (to, from)] } else { vec![(from, to)] }
     }
 
-    /// Records that the fault has begun in `process`, which may be [`NETWORK`]. `detail` describes it for
-    /// people.
-    pub fn begins(&self, process: &str, detail: &str) {
-        let (fault, verb) = (self.number, Name::from(self.verb));
-        note(process, Kind::FaultApplied { fault, verb, detail: Name::from(detail) });
+    /// Returns the effect on these links.
+    pub fn on_links(&self, how: LinkFault, links: &[(ProcessId, ProcessId)]) -> Effect {
+        let name = |id: ProcessId| self.world().process(id).name();
+        Effect::links(how, links.iter().map(|(from, to)| (name(*from), name(*to))))
+    }
+
+    /// Records that the fault acts once on `process`, or on the [`NETWORK`]. `detail` is the text for people.
+    pub fn acts(&self, process: &str, effect: Effect, detail: &str) {
+        self.applied(process, effect, None, detail);
+    }
+
+    /// Records that the fault has begun in `process`, or in the [`NETWORK`], for the time `lasts`. `detail`
+    /// is the text for people. Without `lasts` the fault stays in force until [`Strike::end`], or for the
+    /// rest of the run.
+    pub fn begins(&self, process: &str, effect: Effect, lasts: Option<Span>, detail: &str) -> Begun<'_> {
+        self.applied(process, effect.clone(), lasts, detail);
+        Begun { strike: self, process: process.to_owned(), effect, lasts }
+    }
+
+    fn applied(&self, process: &str, effect: Effect, lasts: Option<Span>, detail: &str) {
+        let (fault, verb, detail) = (self.number, Name::from(self.verb), Name::from(detail));
+        let until = lasts.map(|lasts| self.world().now() + lasts.as_nanos());
+        note(process, Kind::FaultApplied { fault, verb, effect, until, detail });
     }
 
     /// Records that the fault has ended.
-    fn heals(&self, process: &str, detail: &str) {
-        let (fault, verb) = (self.number, Name::from(self.verb));
-        note(process, Kind::FaultHealed { fault, verb, detail: Name::from(detail) });
+    fn heals(&self, process: &str, effect: Effect, detail: &str) {
+        let (fault, verb, detail) = (self.number, Name::from(self.verb), Name::from(detail));
+        note(process, Kind::FaultHealed { fault, verb, effect, detail });
     }
 
     /// Runs `deed` right after the event in which the fault strikes, so that a server finishes its command
@@ -223,30 +251,6 @@ impl Strike {
         self.ledger.later(self.world().now() + later.as_nanos(), move || deed(&strike));
     }
 
-    /// Calls `undo` after the time `lasts`, and records that the fault in `process`, or in the [`NETWORK`],
-    /// has ended; `detail` describes the end for people. Without `lasts` the fault stays in force until
-    /// [`Strike::end`], or for the rest of the run.
-    pub fn until(
-        &self,
-        process: &str,
-        lasts: Option<Span>,
-        detail: &str,
-        undo: impl FnOnce(&Self) + Send + 'static,
-    ) {
-        self.open(process, Scope::Run, lasts, detail, undoing(undo));
-    }
-
-    /// Does as [`Strike::until`], but the death of the process ends the fault without a call of `undo`.
-    pub fn while_alive(
-        &self,
-        process: &str,
-        lasts: Option<Span>,
-        detail: &str,
-        undo: impl FnOnce(&Self) + Send + 'static,
-    ) {
-        self.open(process, Scope::Life, lasts, detail, undoing(undo));
-    }
-
     /// Undoes the last fault with this verb on the process, preferably one that does not end by itself.
     /// Returns false if there is none.
     pub fn end(&self, verb: &str, process: &str) -> bool {
@@ -256,41 +260,12 @@ impl Strike {
         })
     }
 
-    fn open(&self, process: &str, scope: Scope, lasts: Option<Span>, detail: &str, undo: Undo) {
-        let role = self.world().find(process).map(|id| self.ledger.stage.role(id));
-        // A client that never comes back hinders no other.
-        let hinders = lasts.is_some() || role != Some(Role::Client);
-        let place = {
-            let mut state = lock(&self.ledger.state);
-            let place = state.opened;
-            state.opened += 1;
-            state.open.push(Open {
-                place,
-                number: self.number,
-                verb: self.verb,
-                process: process.to_owned(),
-                scope,
-                has_end: lasts.is_some(),
-                hinders,
-                detail: detail.to_owned(),
-                undo,
-            });
-            place
-        };
-        let Some(lasts) = lasts else { return };
-        let ledger = Arc::clone(&self.ledger);
-        self.ledger.later(self.world().now() + lasts.as_nanos(), move || {
-            // Does nothing if another fault has ended this one.
-            ledger.end(|open| (open.place == place).then_some(()));
-        });
-    }
-
     /// Runs both clocks of a process at `rate`, in local nanoseconds per billion true ones, for the time
     /// `lasts`. Afterwards they run at the rate of the latest fault still in force, or at the true rate.
     pub fn set_clock_rate(&self, process: &str, rate: u64, detail: &str, lasts: Option<Span>) {
         let id = self.process(process);
         self.world().set_clock_rate(id, rate);
-        self.begins(process, detail);
+        let begun = self.begins(process, Effect::Clock(ClockFault::Rate(rate)), lasts, detail);
         note(process, Kind::ClockRate { rate });
         lock(&self.ledger.state).rates.entry(id).or_default().push((self.number, rate));
         let name = process.to_owned();
@@ -300,7 +275,7 @@ impl Strike {
             note(&name, Kind::ClockRate { rate: next.unwrap_or(TRUE_RATE) });
             next.map(|rate| format!("clock goes on at {}", rate as f64 / TRUE_RATE as f64))
         };
-        self.open(process, Scope::Run, lasts, "clock runs true again", Box::new(undo));
+        begun.open(Scope::Run, "clock runs true again", Box::new(undo));
     }
 
     /// Removes this fault's rate. Returns the latest rate still in force on the process.
@@ -323,7 +298,52 @@ impl Strike {
             stage.leave_dead(id);
         }
         let restart = undoing(move |strike: &Self| Arc::clone(strike.stage()).start(id));
-        self.open(process, Scope::Death, after, "restarted", restart);
+        let begun = Begun { strike: self, process: process.to_owned(), effect: Effect::Down, lasts: after };
+        begun.open(Scope::Death, "restarted", restart);
+    }
+}
+
+impl Begun<'_> {
+    /// Calls `undo` when the time of the fault is over, and records that it has ended; `detail` is the text
+    /// for people.
+    pub fn until(self, detail: &str, undo: impl FnOnce(&Strike) + Send + 'static) {
+        self.open(Scope::Run, detail, undoing(undo));
+    }
+
+    /// As [`Begun::until`]. The death of the process ends the fault without a call of `undo`.
+    pub fn while_alive(self, detail: &str, undo: impl FnOnce(&Strike) + Send + 'static) {
+        self.open(Scope::Life, detail, undoing(undo));
+    }
+
+    fn open(self, scope: Scope, detail: &str, undo: Undo) {
+        let Self { strike, process, effect, lasts } = self;
+        let role = strike.world().find(&process).map(|id| strike.ledger.stage.role(id));
+        // A client that never comes back hinders no other.
+        let hinders = lasts.is_some() || role != Some(Role::Client);
+        let place = {
+            let mut state = lock(&strike.ledger.state);
+            let place = state.opened;
+            state.opened += 1;
+            state.open.push(Open {
+                place,
+                number: strike.number,
+                verb: strike.verb,
+                process,
+                effect,
+                scope,
+                has_end: lasts.is_some(),
+                hinders,
+                detail: detail.to_owned(),
+                undo,
+            });
+            place
+        };
+        let Some(lasts) = lasts else { return };
+        let ledger = Arc::clone(&strike.ledger);
+        strike.ledger.later(strike.world().now() + lasts.as_nanos(), move || {
+            // Does nothing if another fault has ended this one.
+            ledger.end(|open| (open.place == place).then_some(()));
+        });
     }
 }
 

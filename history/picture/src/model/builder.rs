@@ -23,7 +23,7 @@ pub(super) fn build(run: &Run<'_>) -> Picture {
     let cast = Cast::new(&lanes, run.events, run.names);
     let end = end(run);
     let mut bars = Bars::default();
-    let (mut leases, mut faults) = (Leases::new(&cast, run.events), Faults::new(&cast));
+    let (mut leases, mut faults) = (Leases::new(&cast, run.events), Faults::default());
     let (mut world, mut links) = (World::new(run.names), Links::default());
     let mut marks: Vec<Mark> = Vec::with_capacity(run.events.len());
     for (number, event) in run.events.iter().enumerate() {

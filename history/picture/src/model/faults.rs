@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use history::{Event, Kind, Nanos, in_whole_units};
+use history::{ClockFault, Effect, Event, Kind, Nanos, in_whole_units};
 
 use super::bars::{Bars, Id, Look};
-use super::cast::Cast;
 use super::{Edge, SpanKind};
-use crate::run::Role;
 
 /// The rate of a clock that runs true.
 const TRUE_RATE: i128 = 1_000_000_000;
@@ -15,8 +13,8 @@ const TRUE_RATE: i128 = 1_000_000_000;
 /// Differences of clocks up to this many nanoseconds are not shown.
 const CLOSE_NANOS: i128 = 1_000_000;
 
-pub(super) struct Faults<'c> {
-    cast: &'c Cast<'c>,
+#[derive(Default)]
+pub(super) struct Faults {
     /// The clocks that don't show true time, by lane.
     clocks: BTreeMap<usize, Clock>,
 }
@@ -29,35 +27,22 @@ struct Clock {
     since: Nanos,
 }
 
-impl<'c> Faults<'c> {
-    pub(super) const fn new(cast: &'c Cast<'c>) -> Self {
-        Self { cast, clocks: BTreeMap::new() }
-    }
-
+impl Faults {
     pub(super) fn observe(&mut self, event: &Event, lane: usize, edge: Edge, bars: &mut Bars) {
         match &event.kind {
-            Kind::FaultApplied { fault, verb, detail } => match verb.as_str() {
-                "pause" => {
-                    bars.open(Id::new(lane, SpanKind::Pause, fault.to_string()), edge, look(detail.as_str()));
+            Kind::FaultApplied { effect: Effect::Clock(ClockFault::StepNanos(by)), .. } => {
+                self.step(lane, edge, i128::from(*by), bars);
+            }
+            Kind::FaultApplied { fault, effect, detail, .. } if !effect.is_instant() => {
+                if let Some(id) = bar(lane, *fault, effect) {
+                    bars.open(id, edge, look(detail.as_str()));
                 }
-                "step" => self.step(lane, edge, detail.as_str(), bars),
-                "reset" => {}
-                _ if self.cast.lanes[lane].role == Role::Links => {
-                    bars.open(Id::new(lane, SpanKind::Link, fault.to_string()), edge, look(detail.as_str()));
+            }
+            Kind::FaultHealed { fault, effect, .. } => {
+                if let Some(id) = bar(lane, *fault, effect) {
+                    bars.close(&id, edge);
                 }
-                _ => {}
-            },
-            Kind::FaultHealed { fault, verb, .. } => match verb.as_str() {
-                "crash" | "stop" => {
-                    bars.close(&Id::new(lane, SpanKind::Down, ""), edge);
-                }
-                "pause" => {
-                    bars.close(&Id::new(lane, SpanKind::Pause, fault.to_string()), edge);
-                }
-                _ => {
-                    bars.close(&Id::new(lane, SpanKind::Link, fault.to_string()), edge);
-                }
-            },
+            }
             Kind::ClockRate { rate } => self.rate(lane, edge, i128::from(*rate), bars),
             Kind::ProcessCrashed { .. } | Kind::ServerStopped { .. } => {
                 bars.close_all(edge, |id| id.lane == lane && id.kind == SpanKind::Pause);
@@ -77,11 +62,10 @@ impl<'c> Faults<'c> {
         show(lane, edge, clock, bars);
     }
 
-    /// Steps a process's wall clock. The event's detail ends with the shift, such as `+11s`.
-    fn step(&mut self, lane: usize, edge: Edge, detail: &str, bars: &mut Bars) {
-        let shift = detail.rsplit(' ').next().and_then(shift_nanos).unwrap_or_default();
+    /// Steps a process's wall clock.
+    fn step(&mut self, lane: usize, edge: Edge, by_nanos: i128, bars: &mut Bars) {
         let clock = self.clock(lane, edge.at);
-        clock.ahead_nanos += shift;
+        clock.ahead_nanos += by_nanos;
         let clock = *clock;
         show(lane, edge, clock, bars);
     }
@@ -105,6 +89,17 @@ fn show(lane: usize, edge: Edge, clock: Clock, bars: &mut Bars) {
     }
 }
 
+/// Returns the bar of a fault, from its begin to its end. That of a clock shows its error instead.
+fn bar(lane: usize, fault: u64, effect: &Effect) -> Option<Id> {
+    match effect {
+        Effect::Pause => Some(Id::new(lane, SpanKind::Pause, fault.to_string())),
+        // However it died, the process is down until it runs again.
+        Effect::Down => Some(Id::new(lane, SpanKind::Down, "")),
+        Effect::Link { .. } => Some(Id::new(lane, SpanKind::Link, fault.to_string())),
+        Effect::Clock(_) | Effect::Role(_) | Effect::Instant(_) => None,
+    }
+}
+
 fn look(label: &str) -> Look {
     Look { label: label.to_owned(), ..Look::default() }
 }
@@ -125,25 +120,4 @@ impl Clock {
             (ahead, rate) => ahead.or(rate),
         }
     }
-}
-
-/// Reads a shift of a clock, such as `+1.5s`.
-fn shift_nanos(text: &str) -> Option<i128> {
-    let (sign, rest) = match text.split_at_checked(1)? {
-        ("+", rest) => (1.0, rest),
-        ("-", rest) => (-1.0, rest),
-        _ => return None,
-    };
-    let at = rest.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = rest.split_at(at);
-    let unit = match unit {
-        "m" => 60e9,
-        "s" => 1e9,
-        "ms" => 1e6,
-        "us" => 1e3,
-        "ns" => 1.0,
-        _ => return None,
-    };
-    // Exact enough for a label.
-    Some((sign * number.parse::<f64>().ok()? * unit) as i128)
 }

@@ -2,7 +2,7 @@
 
 use history::story::holder;
 use history::text::in_words;
-use history::{Kind, Name, in_whole_units};
+use history::{Effect, Kind, Name, in_whole_units};
 
 /// The symbol of an event. The shapes differ, so that the colours are not needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +103,7 @@ pub(super) fn shape(kind: &Kind) -> Shape {
         Kind::LeaseRenewFailed { .. } => Shape::Refused,
         Kind::ProcessCrashed { .. } | Kind::ServerStopped { .. } => Shape::Down,
         Kind::ServerStarted { .. } | Kind::ServerPromoted { .. } => Shape::Up,
-        Kind::FaultApplied { verb, .. } if verb.as_str() == "pause" => Shape::Down,
+        Kind::FaultApplied { effect: Effect::Pause | Effect::Down, .. } => Shape::Down,
         Kind::FaultHealed { .. } => Shape::Up,
         Kind::FaultApplied { .. } | Kind::ClockRate { .. } => Shape::Fault,
         Kind::WorkerStep { .. } | Kind::PointPassed { .. } => Shape::Step,

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use history::{Event, Kind, Name};
+use history::{Effect, Event, Kind};
 
 use super::Lane;
 use crate::run::{Message, Role};
-
-/// The process name in histories for faults of links.
-const NETWORK: &str = "network";
 
 /// Returns the lanes of all processes that have an event or a message, in order.
 pub(super) fn lanes(events: &[Event], messages: &[Message], roles: &BTreeMap<String, Role>) -> Vec<Lane> {
@@ -34,10 +31,9 @@ pub(super) fn lanes(events: &[Event], messages: &[Message], roles: &BTreeMap<Str
 
 /// Returns the role of the event's process, if the event shows it.
 fn role_of(event: &Event) -> Option<Role> {
-    if event.process == Name::from(NETWORK) {
-        return Some(Role::Links);
-    }
     match &event.kind {
+        Kind::FaultApplied { effect: Effect::Link { .. }, .. }
+        | Kind::FaultHealed { effect: Effect::Link { .. }, .. } => Some(Role::Links),
         Kind::FaultApplied { .. }
         | Kind::FaultHealed { .. }
         | Kind::ClockRate { .. }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use history::text::{Names, short};
-use history::{Beliefs, Event, Kind, Name, Nanos};
+use history::{Beliefs, Effect, Event, Kind, Name, Nanos};
 
 /// A change of one fact of the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,10 +127,10 @@ impl<'a> World<'a> {
             Kind::ResourceRead { key, version, seen, .. } if *seen > 0 => {
                 self.written(process, key, Some(*version), Some(*seen));
             }
-            Kind::FaultApplied { verb, detail, fault } => {
-                self.fault(&event.process, verb.as_str(), *fault, detail.as_str());
+            Kind::FaultApplied { effect, detail, fault, .. } => {
+                self.fault(&event.process, effect, *fault, detail.as_str());
             }
-            Kind::FaultHealed { verb, fault, .. } => self.healed(&event.process, verb.as_str(), *fault),
+            Kind::FaultHealed { effect, fault, .. } => self.healed(&event.process, effect, *fault),
             Kind::ProcessCrashed { .. } => self.crash(&event.process),
             Kind::ServerStopped { .. } => self.set(process.to_owned(), "runs", "down"),
             Kind::ServerStarted { .. } => self.set(process.to_owned(), "runs", "runs"),
@@ -178,33 +178,34 @@ impl<'a> World<'a> {
         self.set(fact, "never written", value);
     }
 
-    fn fault(&mut self, process: &Name, verb: &str, fault: u64, detail: &str) {
-        match verb {
-            "pause" => {
+    fn fault(&mut self, process: &Name, effect: &Effect, fault: u64, detail: &str) {
+        match effect {
+            Effect::Pause => {
                 self.pauses.entry(process.clone()).or_default().insert(fault);
                 self.set(process.to_string(), "runs", "paused");
             }
-            "reset" | "cancel" | "evict" | "lead" | "resume" => {}
-            "step" | "slew" | "rate" => self.set(format!("{process}'s clock"), "true", detail),
-            _ => self.set(format!("fault {} on links", fault + 1), "none", detail),
+            Effect::Down => self.crash(process),
+            Effect::Clock(_) => self.set(format!("{process}'s clock"), "true", detail),
+            Effect::Link { .. } if !effect.is_instant() => {
+                self.set(format!("fault {} on links", fault + 1), "none", detail);
+            }
+            Effect::Link { .. } | Effect::Role(_) | Effect::Instant(_) => {}
         }
     }
 
-    fn healed(&mut self, process: &Name, verb: &str, fault: u64) {
-        match verb {
-            "pause" => {
+    fn healed(&mut self, process: &Name, effect: &Effect, fault: u64) {
+        match effect {
+            Effect::Pause => {
                 let pauses = self.pauses.entry(process.clone()).or_default();
                 // A process with overlapping pauses resumes when the last one ends.
                 if pauses.remove(&fault) && pauses.is_empty() {
                     self.set(process.to_string(), "runs", "runs");
                 }
             }
-            "crash" | "stop" => self.set(process.to_string(), "runs", "runs"),
-            "slew" | "rate" => self.set(format!("{process}'s clock"), "true", "runs at the true rate"),
-            "cut" | "delay" | "partition" => {
-                self.set(format!("fault {} on links", fault + 1), "none", "none");
-            }
-            _ => {}
+            Effect::Down => self.set(process.to_string(), "runs", "runs"),
+            Effect::Clock(_) => self.set(format!("{process}'s clock"), "true", "runs at the true rate"),
+            Effect::Link { .. } => self.set(format!("fault {} on links", fault + 1), "none", "none"),
+            Effect::Role(_) | Effect::Instant(_) => {}
         }
     }
 

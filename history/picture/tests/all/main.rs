@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod faults;
 mod forms;
 mod limits;
 mod markup;
@@ -30,7 +31,7 @@ fn late_write() -> History {
             r#""owner_token_prefix":"a:1","fencing_token":1,"ttl_millis":2000,"valid_micros":1950000"#,
         ),
         (3, "a", "section_entered", r#""owner_token_prefix":"a:1","fencing_token":1"#),
-        (4, "a", "fault_applied", r#""verb":"pause","detail":"5s","fault":0"#),
+        (4, "a", "fault_applied", r#""verb":"pause","effect":"pause","detail":"5s","fault":0"#),
         (2002, "redis-1", "key_expired", r#""owner_token_prefix":"a:1""#),
         (
             2002,
@@ -46,7 +47,7 @@ fn late_write() -> History {
         ),
         (2003, "b", "section_entered", r#""owner_token_prefix":"b:1","fencing_token":2"#),
         (2010, "resource", "write_accepted", r#""owner_token_prefix":"b:1","fencing_token":2,"version":1"#),
-        (5004, "a", "fault_healed", r#""verb":"pause","detail":"","fault":0"#),
+        (5004, "a", "fault_healed", r#""verb":"pause","effect":"pause","detail":"","fault":0"#),
         (5010, "resource", "write_accepted", r#""owner_token_prefix":"a:1","fencing_token":1,"version":2"#),
     ])
 }

@@ -15,7 +15,9 @@ fn count(page: &Html, selector: &str) -> usize {
 fn markup_in_names_is_text() {
     let process = format!("worker{MARKUP}");
     let fields = format!(r#""owner_token_prefix":{:?}"#, format!("{process}:1"));
-    let detail = format!(r#""verb":"step","detail":{MARKUP:?},"fault":0"#);
+    let detail = format!(
+        r#""verb":"step","effect":{{"clock":{{"step_nanos":1000000000}}}},"detail":{MARKUP:?},"fault":0"#
+    );
     let events =
         history(&[(0, &process, "lease_requested", &fields), (1, &process, "fault_applied", &detail)]);
     let drawn = picture_with(MARKUP, &events.events, &[message(MARKUP, 0, Fate::Held)]);

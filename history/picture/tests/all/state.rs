@@ -50,10 +50,10 @@ fn a_slow_clock_trusts_its_lease_for_longer() {
 fn a_process_runs_when_the_last_of_its_pauses_ends() {
     let events = history(&[
         (0, "a", "lease_acquired", A),
-        (1, "a", "fault_applied", r#""verb":"pause","detail":"5s","fault":0"#),
-        (2, "a", "fault_applied", r#""verb":"pause","detail":"1s","fault":1"#),
-        (3, "a", "fault_healed", r#""verb":"pause","detail":"","fault":1"#),
-        (4, "a", "fault_healed", r#""verb":"pause","detail":"","fault":0"#),
+        (1, "a", "fault_applied", r#""verb":"pause","effect":"pause","detail":"5s","fault":0"#),
+        (2, "a", "fault_applied", r#""verb":"pause","effect":"pause","detail":"1s","fault":1"#),
+        (3, "a", "fault_healed", r#""verb":"pause","effect":"pause","detail":"","fault":1"#),
+        (4, "a", "fault_healed", r#""verb":"pause","effect":"pause","detail":"","fault":0"#),
     ]);
     let drawn = picture("run", &events.events);
     assert_eq!(value(&drawn, 3, "a").unwrap(), "paused", "the first pause goes on");

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use dlock::{Lock, LockKey, Options};
-use history::Kind;
+use history::{Effect, Kind};
 use resource::Fencing;
 use resource::client::Client;
 use resource::worker::{Job, Pauses, Step, Worker};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::watch;
 use tracing::Dispatch;
+use tracing::field::display;
 use tracing_subscriber::layer::SubscriberExt;
 
 use super::Configuration;
@@ -210,11 +211,19 @@ impl Cue {
 impl Gap for HeldUp {
     async fn pass(&self) {
         let detail = "held up in its release";
-        tracing::info!(target: "fault", event = "fault_applied", fault = 0_u64, verb = "pause", detail);
+        let effect = display(Effect::Pause);
+        history::emit!(FaultApplied {
+            fault: 0_u64,
+            verb: "pause",
+            effect: effect,
+            until: None::<u64>,
+            detail: detail
+        });
         self.0.read.give();
         self.0.entered.wait().await;
         let detail = "goes on";
-        tracing::info!(target: "fault", event = "fault_healed", fault = 0_u64, verb = "pause", detail);
+        let effect = display(Effect::Pause);
+        history::emit!(FaultHealed { fault: 0_u64, verb: "pause", effect: effect, detail: detail });
     }
 }
 

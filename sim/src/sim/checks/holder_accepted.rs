@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use history::{Event, Kind, Name};
+use history::{Effect, Event, InstantFault, Kind, Name, RoleFault};
 
 use super::seen::{Seen, Unfounded};
 use crate::sim::check::{Check, Evidence};
@@ -28,8 +28,10 @@ pub fn holder_accepted() -> impl Check {
     }
 }
 
-/// Faults by which a server loses keys and its counter.
-const LOSSES: [&str; 2] = ["evict", "promote"];
+/// Returns true if a server loses keys and its counter by the fault.
+const fn loses_keys(effect: &Effect) -> bool {
+    matches!(effect, Effect::Instant(InstantFault::Erase) | Effect::Role(RoleFault::Promote))
+}
 
 /// Returns true if the outcome is the refusal of a write because another owner has used its token.
 fn is_of_another(outcome: &Name) -> bool {
@@ -90,7 +92,7 @@ impl<'e> History<'e> {
     fn observe_holder(&mut self, event: &'e Event, evidence: &Evidence<'_>) -> Option<String> {
         let process = &event.process;
         match &event.kind {
-            Kind::FaultApplied { verb, .. } => self.is_lossy |= LOSSES.contains(&verb.as_str()),
+            Kind::FaultApplied { effect, .. } => self.is_lossy |= loses_keys(effect),
             Kind::ProcessCrashed { .. } => {
                 self.crashed.insert(process);
             }

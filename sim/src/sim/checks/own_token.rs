@@ -6,12 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use history::{Event, Kind, Name};
+use history::{Effect, Event, Kind, Name};
 
 use crate::sim::check::{Check, Evidence};
 
-/// Faults that keep requests in flight: a request that was sent before a grant may be carried out after it.
-const LASTING: [&str; 4] = ["cut", "delay", "partition", "pause"];
+/// Returns true if the fault keeps requests in flight: a request that was sent before a grant may be carried
+/// out after it.
+const fn delays_requests(effect: &Effect) -> bool {
+    matches!(effect, Effect::Pause | Effect::Link { .. }) && !effect.is_instant()
+}
 
 /// Returns the check that each lease has the token of its own grant. It fails if
 ///
@@ -48,7 +51,7 @@ impl<'e> Grants<'e> {
     /// Returns the problem with the event, if the check does not hold.
     fn observe(&mut self, event: &'e Event, evidence: &Evidence<'_>) -> Option<String> {
         match &event.kind {
-            Kind::FaultApplied { verb, .. } => self.is_late |= LASTING.contains(&verb.as_str()),
+            Kind::FaultApplied { effect, .. } => self.is_late |= delays_requests(effect),
             Kind::KeyGranted { key, owner, token: Some(token), .. } => {
                 let grant = Grant { server: &event.process, owner, token: *token };
                 self.by_key.entry(key).or_default().push(grant);

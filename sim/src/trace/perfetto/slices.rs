@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use history::text::{Names, short};
-use history::{Event, Kind, Name};
+use history::{Effect, Event, Kind, Name};
 
 /// The rate of a clock that runs true.
 const TRUE_RATE: u64 = 1_000_000_000;
@@ -65,7 +65,7 @@ impl Reader<'_> {
     fn read(&mut self, event: &Event) {
         let (process, at) = (&event.process, event.at.0);
         match &event.kind {
-            Kind::FaultApplied { fault, verb, detail } if verb.as_str() == "pause" => {
+            Kind::FaultApplied { fault, effect: Effect::Pause, detail, .. } => {
                 self.open(event, Key::Pause(*fault), "paused".to_owned(), detail.to_string());
             }
             Kind::FaultHealed { fault, .. } => self.close(process, &Key::Pause(*fault), at),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use sim::faults::{
     Action, Check, Fault, FaultKind, Faults, Fields, Link, Misread, NETWORK, Scene, Strike, Trigger,
 };
-use sim::{Draw, Invalid, NoOptions, Process, Sim, Span, Subject};
+use sim::{Draw, Invalid, LinkFault, NoOptions, Process, Sim, Span, Subject};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Cuts a link again and again: `{ flap = ["a", "b"], every = "200ms", times = 3 }`.
@@ -61,14 +61,12 @@ fn cut(strike: &Strike, link: Link, every: Span, times: u64) {
     if times == 0 {
         return;
     }
-    for (from, to) in strike.directions(&link, true) {
-        strike.world().cut(from, to);
-    }
-    strike.begins(NETWORK, &format!("flaps {}", link.arrow(true)));
-    strike.until(NETWORK, Some(every), "holds again", move |strike| {
-        for (from, to) in strike.directions(&link, true) {
-            strike.world().heal(from, to);
-        }
+    let links = strike.directions(&link, true);
+    links.iter().for_each(|(from, to)| strike.world().cut(*from, *to));
+    let effect = strike.on_links(LinkFault::Cut, &links);
+    let begun = strike.begins(NETWORK, effect, Some(every), &format!("flaps {}", link.arrow(true)));
+    begun.until("holds again", move |strike| {
+        links.iter().for_each(|(from, to)| strike.world().heal(*from, *to));
         strike.after(every, move |strike| cut(strike, link, every, times - 1));
     });
 }
@@ -128,6 +126,16 @@ fn a_file_can_name_a_fault_of_its_subject() {
     let report = sim::sim::run(&Pings, &schedule).unwrap();
     assert_eq!(report.trace().matches("flaps a ↔ b").count(), 3, "{}", report.trace());
     assert_eq!(report.trace().matches("holds again").count(), 3, "{}", report.trace());
+}
+
+#[test]
+fn its_effect_is_drawn_until_it_ends() {
+    let schedule = sim::sim::parse(&Pings, "flap", SCHEDULE).unwrap();
+    let drawn = sim::explore::pictured(&Pings, &schedule, "run").unwrap();
+    let bars: Vec<_> = drawn.spans.iter().filter(|span| span.kind == picture::SpanKind::Link).collect();
+    assert_eq!(bars.len(), 3, "one for each cut");
+    let millis = |bar: &&picture::Span| (bar.to.at.0 - bar.from.at.0) / 1_000_000;
+    assert_eq!(bars.iter().map(millis).collect::<Vec<_>>(), [100; 3]);
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! What a fault does, for programs to read. Its words for people are the `detail` of its events.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::name::Name;
+
+/// What a fault does. Its target is the process of its event, except for links, which name their ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Effect {
+    /// The process stands still until the fault ends.
+    Pause,
+    /// The process is dead until it restarts.
+    Down,
+    /// Links do not carry messages as they should.
+    Link {
+        /// What is wrong with them.
+        how: LinkFault,
+        /// The sender and the receiver of each link.
+        links: Box<[(Name, Name)]>,
+    },
+    /// The clocks of the process are wrong.
+    Clock(ClockFault),
+    /// A server of several got another role.
+    Role(RoleFault),
+    /// The fault acts once, at the time of its event.
+    Instant(InstantFault),
+}
+
+/// What is wrong with a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkFault {
+    /// It holds all messages until the fault ends.
+    Cut,
+    /// Each message takes longer.
+    Delay,
+    /// Its connections break, once.
+    Reset,
+}
+
+/// What is wrong with a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockFault {
+    /// The wall clock jumps once by so many nanoseconds, back if they are negative.
+    StepNanos(i64),
+    /// Both clocks show so many nanoseconds in a billion true ones, until the fault ends.
+    Rate(u64),
+}
+
+/// The new role of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleFault {
+    /// A replica takes the place of its primary.
+    Promote,
+    /// A member of a cluster leads it.
+    Lead,
+}
+
+/// A fault that acts once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InstantFault {
+    /// A server loses some of its data.
+    Erase,
+    /// A client drops a call that it waits for. It harms nobody else.
+    Cancel,
+    /// Another effect, or none: the state of the run did not allow it.
+    Other,
+}
+
+impl fmt::Display for Effect {
+    /// Writes JSON, the text that a [`Record`](super::Record) reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl Effect {
+    /// Returns the effect on links, each from its sender to its receiver.
+    pub fn links<'n>(how: LinkFault, links: impl IntoIterator<Item = (&'n str, &'n str)>) -> Self {
+        let links = links.into_iter().map(|(from, to)| (Name::from(from), Name::from(to)));
+        Self::Link { how, links: links.collect() }
+    }
+
+    /// Returns true if the fault acts once, and is never in force.
+    pub const fn is_instant(&self) -> bool {
+        match self {
+            Self::Pause | Self::Down | Self::Clock(ClockFault::Rate(_)) => false,
+            Self::Link { how, .. } => matches!(how, LinkFault::Reset),
+            Self::Clock(ClockFault::StepNanos(_)) | Self::Role(_) | Self::Instant(_) => true,
+        }
+    }
+}
