@@ -26,8 +26,8 @@ pub fn create_folder(folder: &Path) -> Result<(), Error> {
     created.map_err(Error::at(folder))
 }
 
-/// Renames a folder that is not empty to the first of `NAME.earlier`, `NAME-2.earlier` and so on that is free,
-/// and returns its new path. Does nothing if there is no such folder, or nothing in it.
+/// Renames a folder that is not empty to the first of `NAME.earlier`, `NAME-2.earlier` and so on that is
+/// free, and returns its new path. Does nothing if there is no such folder, or nothing in it.
 ///
 /// # Errors
 ///
