@@ -130,6 +130,17 @@ fn card(number: usize, picture: &Picture, index: usize, violation: &Violation) -
                 }
             }
             p { (violation.sentence) }
+            @if !violation.because.is_empty() {
+                p.because {
+                    b { "Led there: " }
+                    @for (place, mark) in violation.because.iter().map(|mark| &picture.marks[*mark]).enumerate() {
+                        @if place > 0 { " · " }
+                        a href=(format!("#{}", anchor(number, mark.number))) {
+                            (mark.at) " " (picture.lanes[mark.lane].name) " " (mark.label)
+                        }
+                    }
+                }
+            }
             p.rule { b { "Broken rule: " } (rule(violation.kind)) }
             @if violation.is_excused {
                 p.excused { "The run itself explains it: its faults and its setting allow it." }

@@ -23,6 +23,7 @@ mod leaked;
 mod lost_update;
 mod overlap;
 mod ownership;
+mod path;
 mod stored;
 mod stuck;
 mod summary;
@@ -47,6 +48,7 @@ use leaked::Leaked;
 use lost_update::LostUpdate;
 use overlap::Overlap;
 use ownership::Ownership;
+use path::Paths;
 use stored::Stored;
 use stuck::Stuck;
 use tokens::Tokens;
@@ -104,12 +106,18 @@ pub struct Rules {
 pub fn audit(history: &[Event], rules: &Rules) -> Vec<Verdict> {
     let mut judges = Judges::new(rules);
     let mut verdicts = Verdicts::default();
-    for event in history {
+    for (number, event) in history.iter().enumerate() {
+        verdicts.judge(number);
         judges.observe(event, &mut verdicts);
     }
     let last = history.last().map_or(Nanos(0), |event| event.at);
     judges.finish(rules.end.max(last), &mut verdicts);
-    verdicts.sorted()
+    let mut verdicts = verdicts.sorted();
+    if !verdicts.is_empty() {
+        let paths = Paths::of(history);
+        verdicts.iter_mut().for_each(|verdict| verdict.because = paths.because(verdict));
+    }
+    verdicts
 }
 
 struct Judges<'h> {

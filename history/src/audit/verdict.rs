@@ -78,6 +78,11 @@ impl VerdictKind {
         }
     }
 
+    /// Returns true if the rule is broken because something has not happened in time.
+    const fn is_of_absence(self) -> bool {
+        matches!(self, Self::Stuck | Self::Leaked | Self::Idle)
+    }
+
     /// Returns one sentence for a reader who does not know fencing.
     pub const fn explain(self) -> &'static str {
         match self {
@@ -184,6 +189,13 @@ pub struct Verdict {
     pub processes: Vec<Name>,
     /// The true time.
     pub at: Nanos,
+    /// The number of the event in the history that broke the rule; `None` if something never happened.
+    #[serde(default)]
+    pub event: Option<usize>,
+    /// The numbers of the events that led there, in their order: the grants of the processes, the ends of
+    /// their leases, and the faults that took part.
+    #[serde(default)]
+    pub because: Vec<usize>,
     /// One sentence with the names, tokens and times of the case.
     pub detail: String,
 }
@@ -198,6 +210,8 @@ impl fmt::Display for Verdict {
 #[derive(Default)]
 pub(super) struct Verdicts {
     found: Vec<Verdict>,
+    /// The number of the event that is judged.
+    now: usize,
 }
 
 impl Verdicts {
@@ -209,8 +223,14 @@ impl Verdicts {
         processes: &[&Name],
         detail: String,
     ) {
-        let processes = processes.iter().copied().cloned().collect();
-        self.found.push(Verdict { kind, key: key.clone(), processes, at, detail });
+        let (key, processes) = (key.clone(), processes.iter().copied().cloned().collect());
+        let event = (!kind.is_of_absence()).then_some(self.now);
+        self.found.push(Verdict { kind, key, processes, at, event, because: Vec::new(), detail });
+    }
+
+    /// Begins to judge the event with this number.
+    pub(super) const fn judge(&mut self, event: usize) {
+        self.now = event;
     }
 
     /// Returns the verdicts in the order of their times; of one time, in the order of [`VerdictKind`].

@@ -10,6 +10,7 @@ mod table;
 mod effect;
 mod emit;
 mod event_name;
+mod key;
 mod kind;
 mod name;
 mod record;

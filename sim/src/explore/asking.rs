@@ -80,7 +80,15 @@ mod tests {
         let events = [Event { at: at(2), process: Name::from("redis-1"), kind: deleted }];
         let (core, detail) = (Core::at(Span::from_secs(3)), String::new());
         let processes = vec![Name::from("a")];
-        let verdict = Verdict { kind: VerdictKind::Stuck, key, processes, at: at(9), detail };
+        let verdict = Verdict {
+            kind: VerdictKind::Stuck,
+            key,
+            processes,
+            at: at(9),
+            event: None,
+            because: Vec::new(),
+            detail,
+        };
         let asking = Asking { core: Some(&core), events: &events, messages, names: &names };
         asking.gave_up(&verdict).map(|last| last.0 / 1_000_000)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use history::{Event, EventName, Kind, Name, Verdict, VerdictKind};
+use history::{EventName, Name, Verdict, VerdictKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::faults::Role;
@@ -165,7 +165,7 @@ impl<'a, S: Subject> Cast<'a, S> {
             broken,
             key: Some(report.names.key(&verdict.key).to_owned()),
             parties: self.parties(&processes),
-            event: wrong_event(verdict, &report.events).map(|event| event.kind.name()),
+            event: verdict.event.and_then(|event| report.events.get(event)).map(|event| event.kind.name()),
         }
     }
 
@@ -236,45 +236,6 @@ pub(super) fn verdict_with<'a, S: Subject>(
             verdict_of(finding, report).filter(is_meant)
         }
         Broken::Panic(_) | Broken::Escape(_) => None,
-    }
-}
-
-/// Returns the event of the history that a correct guard would have refused.
-pub(super) fn wrong_event<'a>(verdict: &Verdict, events: &'a [Event]) -> Option<&'a Event> {
-    let from = events.partition_point(|event| event.at < verdict.at);
-    let now = events[from..].iter().take_while(|event| event.at == verdict.at);
-    now.into_iter().find(|event| is_wrong(verdict, event))
-}
-
-fn is_wrong(verdict: &Verdict, event: &Event) -> bool {
-    let by_party = verdict.processes.contains(&event.process);
-    match &event.kind {
-        Kind::SectionEntered { key, .. } => {
-            *key == verdict.key && by_party && verdict.kind == VerdictKind::Overlap
-        }
-        Kind::WriteAccepted { key, .. } | Kind::ConditionalAccepted { key, .. } => {
-            let about = [VerdictKind::StaleWrite, VerdictKind::LateWrite, VerdictKind::LostUpdate];
-            *key == verdict.key && about.contains(&verdict.kind)
-        }
-        Kind::LeaseAcquired { key, .. } => {
-            use VerdictKind::{TokenRegressed, TwoValid, Unfair, Unheld};
-            let about = [TokenRegressed, TwoValid, Unfair, Unheld];
-            *key == verdict.key && by_party && about.contains(&verdict.kind)
-        }
-        Kind::LeaseRenewed { key, .. } => {
-            let about = [VerdictKind::TwoValid, VerdictKind::Unheld];
-            *key == verdict.key && by_party && about.contains(&verdict.kind)
-        }
-        Kind::KeyDeleted { key, .. } => {
-            let about = [VerdictKind::ForeignRelease, VerdictKind::Unheld];
-            *key == verdict.key && about.contains(&verdict.kind)
-        }
-        Kind::KeyExtended { key, .. } => *key == verdict.key && verdict.kind == VerdictKind::ForeignRelease,
-        Kind::KeyGranted { key, .. } | Kind::KeyExpired { key, .. } => {
-            *key == verdict.key && verdict.kind == VerdictKind::Unheld
-        }
-        Kind::ServerPromoted { .. } => verdict.kind == VerdictKind::Unheld,
-        _ => false,
     }
 }
 

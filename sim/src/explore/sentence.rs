@@ -6,7 +6,7 @@ use history::text::{Names, holder};
 use history::{Event, Kind, Name, Nanos, Verdict, VerdictKind};
 
 use super::asking::Asking;
-use super::cause::{Broken, Cause, wrong_event};
+use super::cause::{Broken, Cause};
 use super::nodes::Nodes;
 use crate::faults::{Fault, Trigger};
 use crate::sim::{Core, Report, RunError, Schedule};
@@ -85,26 +85,15 @@ impl<'a> Story<'a> {
         Self { faults, core, events, asking: Asking::of(core, report), names, nodes: Nodes::of(report) }
     }
 
-    /// Returns the events that led to the verdict, one clause each, in the order of time.
+    /// Returns the events that led to the verdict and the one that broke the rule, one clause each, in the
+    /// order of time.
     fn clauses(&self, verdict: &Verdict) -> Vec<String> {
-        let wrong = wrong_event(verdict, self.events);
-        let wrong = wrong.and_then(|wrong| self.events.iter().position(|event| std::ptr::eq(event, wrong)));
         let end = self.events.partition_point(|event| event.at <= verdict.at);
-        let end = wrong.unwrap_or(end);
-        let mut told: BTreeSet<usize> = self.strikes(end).chain(wrong).collect();
-        for process in &verdict.processes {
-            let Some(grant) = self.grant(end, process, &verdict.key) else {
-                told.extend(self.last(end, |event| is_request(event, process, &verdict.key)));
-                continue;
-            };
-            told.insert(grant);
-            let Some(owner) = owner_of(&self.events[grant].kind) else { continue };
-            told.extend((grant..end).find(|at| is_end(&self.events[*at].kind, &verdict.key, owner)));
-            told.extend(self.last(end, |event| is_extension(&event.kind, &verdict.key, owner)));
-            told.extend(self.last(end, |event| is_renewal(&event.kind, verdict, owner)));
-            told.extend(self.last(end, |event| is_use(&event.kind, verdict, owner)));
-        }
-        self.told(told, end)
+        let told = verdict.because.iter().copied().chain(verdict.event);
+        self.told(
+            told.filter(|at| !self.is_of_core(&self.events[*at])).collect(),
+            verdict.event.unwrap_or(end),
+        )
     }
 
     /// Returns the clauses of the events with these numbers, and the clause of the core phase if it began
@@ -251,44 +240,6 @@ impl<'a> Story<'a> {
             other => format!("{process} had {}", other.name().as_str()),
         }
     }
-}
-
-fn is_request(event: &Event, process: &Name, key: &Name) -> bool {
-    let Kind::LeaseRequested { key: of, .. } = &event.kind else { return false };
-    event.process == *process && of == key
-}
-
-/// Returns true if a server dropped the key of `owner`.
-fn is_end(kind: &Kind, key: &Name, owner: &Name) -> bool {
-    match kind {
-        Kind::KeyExpired { key: of, owner: Some(ended) } => of == key && ended == owner,
-        Kind::KeyDeleted { key: of, owner: ended, .. } => of == key && ended == owner,
-        _ => false,
-    }
-}
-
-/// Returns true if a server extended the key of `owner`.
-fn is_extension(kind: &Kind, key: &Name, owner: &Name) -> bool {
-    matches!(kind, Kind::KeyExtended { key: of, owner: extended, .. } if of == key && extended == owner)
-}
-
-/// Returns true if `owner` renewed its belief in the lease and the verdict is about beliefs.
-fn is_renewal(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
-    let Kind::LeaseRenewed { key, owner: by, .. } = kind else { return false };
-    let about = [VerdictKind::TwoValid, VerdictKind::Unheld];
-    about.contains(&verdict.kind) && *key == verdict.key && by == owner
-}
-
-/// Returns true if `owner` wrote or read the resource and the verdict is about writes.
-fn is_use(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
-    use VerdictKind::{LateWrite, LostUpdate, StaleWrite};
-    let (Kind::WriteAccepted { key, owner: Some(by), .. }
-    | Kind::ConditionalAccepted { key, owner: Some(by), .. }
-    | Kind::ResourceRead { key, owner: Some(by), .. }) = kind
-    else {
-        return false;
-    };
-    [StaleWrite, LateWrite, LostUpdate].contains(&verdict.kind) && *key == verdict.key && by == owner
 }
 
 fn owner_of(kind: &Kind) -> Option<&Name> {

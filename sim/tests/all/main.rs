@@ -21,6 +21,7 @@ mod redlock;
 mod zookeeper;
 
 mod accusations;
+mod because;
 mod builder;
 mod cas;
 mod command;

@@ -8,7 +8,6 @@ use super::bars::Bars;
 use super::cast::Cast;
 use super::clip::clip;
 use super::faults::Faults;
-use super::key::key_of;
 use super::label::{label, shape};
 use super::lanes::lanes;
 use super::leases::Leases;
@@ -61,7 +60,7 @@ pub(super) fn build(run: &Run<'_>) -> Picture {
 
 fn mark(event: &Event, number: usize, lane: usize, cast: &Cast<'_>) -> Mark {
     let text = describe(&event.kind, cast.names);
-    let key = key_of(&event.kind);
+    let key = event.kind.key();
     let named = key.filter(|_| cast.has_several_keys()).map(|key| cast.names.key(key));
     let fault = match &event.kind {
         Kind::FaultApplied { fault, .. } | Kind::FaultHealed { fault, .. } => Some(*fault),

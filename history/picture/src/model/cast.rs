@@ -6,7 +6,6 @@ use history::text::Names;
 use history::{Event, Name};
 
 use super::Lane;
-use super::key::key_of;
 
 /// The lanes and keys of a picture.
 pub(super) struct Cast<'a> {
@@ -20,7 +19,7 @@ impl<'a> Cast<'a> {
     pub(super) fn new(lanes: &'a [Lane], events: &[Event], names: &'a Names) -> Self {
         let by_name = lanes.iter().enumerate().map(|(number, lane)| (lane.name.as_str(), number)).collect();
         let mut keys = Vec::new();
-        for key in events.iter().filter_map(|event| key_of(&event.kind)) {
+        for key in events.iter().filter_map(|event| event.kind.key()) {
             if !keys.contains(key) {
                 keys.push(key.clone());
             }

@@ -25,6 +25,7 @@ pub(super) fn clip(mut picture: Picture) -> Picture {
     picture.links = links.filter_map(|(from, to)| Some((kept(*from)?, kept(*to)?))).collect();
     for violation in &mut picture.violations {
         violation.mark = violation.mark.and_then(kept);
+        violation.because = violation.because.iter().filter_map(|mark| kept(*mark)).collect();
     }
     picture.marks.drain(window.end..);
     picture.marks.drain(..window.start);

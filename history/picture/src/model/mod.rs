@@ -7,7 +7,6 @@ mod builder;
 mod cast;
 mod clip;
 mod faults;
-mod key;
 mod label;
 mod lanes;
 mod leases;
@@ -172,6 +171,8 @@ pub struct Violation {
     pub at: Nanos,
     /// The event at which the rule was broken, as an index into the picture's marks.
     pub mark: Option<usize>,
+    /// The events that led there, as indices into the picture's marks.
+    pub because: Vec<usize>,
 }
 
 /// A message that takes longer than this is late.
