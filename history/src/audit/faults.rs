@@ -14,12 +14,8 @@ use crate::events::{Event, Nanos};
 use crate::vocabulary::{Effect, InstantFault, Kind, Name};
 
 /// Returns true if the event restarts its process.
-pub(super) fn is_restart(kind: &Kind) -> bool {
-    match kind {
-        Kind::FaultHealed { effect: Effect::Down, .. } => true,
-        Kind::ServerStarted { .. } => true,
-        _ => false,
-    }
+pub(super) const fn is_restart(kind: &Kind) -> bool {
+    matches!(kind, Kind::FaultHealed { effect: Effect::Down, .. } | Kind::ServerStarted { .. })
 }
 
 /// Returns true if the fault harms no other process than its own.
