@@ -114,7 +114,7 @@ pub fn audit(history: &[Event], rules: &Rules) -> Vec<Verdict> {
     judges.finish(rules.end.max(last), &mut verdicts);
     let mut verdicts = verdicts.sorted();
     if !verdicts.is_empty() {
-        let paths = Paths::of(history);
+        let paths = Paths::of(history, rules);
         verdicts.iter_mut().for_each(|verdict| verdict.because = paths.because(verdict));
     }
     verdicts

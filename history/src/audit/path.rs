@@ -1,12 +1,16 @@
 //! The events that led to a verdict, and the faults that took part.
 //!
 //! A path has, for each process of the verdict, its last grant before the verdict, the end of its lease on the
-//! server, its last extension and renewal, and its last use of the resource; without a grant, its request. A
-//! fault took part if it struck one of these processes, a server or the resource, or one of their links, and
-//! was not over before the path began.
+//! server, its last extension and renewal, and its last use of the resource; without a grant, its request.
+//!
+//! A fault took part if it was not over when the first of these processes asked, and if it struck one of them,
+//! a server or the resource, or a link between these. A process takes part, too, if it ended a lease of the
+//! path, or if some servers granted it the lock in the meantime and it never had it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use super::Rules;
 use super::verdict::{Verdict, VerdictKind};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Effect, Kind, Name};
@@ -18,6 +22,8 @@ pub(super) struct Paths<'h> {
     by_key: BTreeMap<&'h Name, Vec<usize>>,
     faults: Vec<Fault<'h>>,
     clients: BTreeSet<&'h Name>,
+    /// The time for which messages of each fault may still be late after its end.
+    in_flight: &'h BTreeMap<u64, Duration>,
 }
 
 /// A fault, a death or a promotion.
@@ -33,9 +39,9 @@ struct Fault<'h> {
 }
 
 impl<'h> Paths<'h> {
-    pub(super) fn of(history: &'h [Event]) -> Self {
-        let mut paths =
-            Self { history, by_key: BTreeMap::new(), faults: Vec::new(), clients: BTreeSet::new() };
+    pub(super) fn of(history: &'h [Event], rules: &'h Rules) -> Self {
+        let (by_key, faults, clients) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+        let mut paths = Self { history, by_key, faults, clients, in_flight: &rules.in_flight };
         for (number, event) in history.iter().enumerate() {
             if let Some(key) = event.kind.key() {
                 paths.by_key.entry(key).or_default().push(number);
@@ -52,46 +58,80 @@ impl<'h> Paths<'h> {
     pub(super) fn because(&self, verdict: &Verdict) -> Vec<usize> {
         let end =
             verdict.event.unwrap_or_else(|| self.history.partition_point(|event| event.at <= verdict.at));
+        let of_key = self.by_key.get(&verdict.key).map_or(&[][..], Vec::as_slice);
+        let of_key = &of_key[..of_key.partition_point(|number| *number < end)];
+        let mut parties: BTreeSet<&Name> = verdict.processes.iter().collect();
+        parties.extend(self.client_of(verdict.event));
         let mut path = BTreeSet::new();
-        for process in &verdict.processes {
-            self.follow(process, verdict, end, &mut path);
-        }
-        let begin = path.first().copied().unwrap_or(end);
+        let asked = parties.iter().filter_map(|process| self.follow(process, verdict, of_key, &mut path));
+        let begin = asked.min().unwrap_or(end);
+        parties.extend(path.iter().filter_map(|number| self.client_of(Some(*number))));
+        parties.extend(self.half_granted(&of_key[of_key.partition_point(|number| *number < begin)..]));
         let begin = self.history.get(begin).map_or(verdict.at, |event| event.at);
         let faults = self.faults.iter().take_while(|fault| fault.event < end);
-        path.extend(faults.filter(|fault| self.took_part(fault, verdict, begin)).map(|fault| fault.event));
+        let took_part = |fault: &&Fault<'_>| self.took_part(fault, &parties, begin);
+        path.extend(faults.filter(took_part).map(|fault| fault.event));
         path.into_iter().collect()
     }
 
-    /// Adds the path of one process of the verdict.
-    fn follow(&self, process: &Name, verdict: &Verdict, end: usize, path: &mut BTreeSet<usize>) {
-        let of_key = self.by_key.get(&verdict.key).map_or(&[][..], Vec::as_slice);
-        let of_key = &of_key[..of_key.partition_point(|number| *number < end)];
-        let is_own = |number: &&usize| self.history[**number].process == *process;
-        let last = |is_meant: fn(&Kind) -> bool| {
-            let own = of_key.iter().rev().filter(is_own);
-            own.copied().find(|number| is_meant(&self.history[*number].kind))
+    /// Adds the path of one process of the verdict. `of_key` are the events of the key before the verdict.
+    /// Returns the number of the event by which the process asked.
+    fn follow(
+        &self,
+        process: &Name,
+        verdict: &Verdict,
+        of_key: &[usize],
+        path: &mut BTreeSet<usize>,
+    ) -> Option<usize> {
+        let kind = |number: &usize| &self.history[*number].kind;
+        let last = |of: &[usize], is_meant: fn(&Kind) -> bool| {
+            let own = of.iter().rev().filter(|number| self.history[**number].process == *process);
+            own.copied().find(|number| is_meant(kind(number)))
         };
         // A user's own process may only record that it entered a section.
-        let grant = last(|kind| matches!(kind, Kind::LeaseAcquired { .. }))
-            .or_else(|| last(|kind| matches!(kind, Kind::SectionEntered { .. })));
+        let grant = last(of_key, |kind| matches!(kind, Kind::LeaseAcquired { .. }))
+            .or_else(|| last(of_key, |kind| matches!(kind, Kind::SectionEntered { .. })));
+        let (before, after) = match grant {
+            Some(grant) => of_key.split_at(of_key.partition_point(|number| *number < grant)),
+            None => (of_key, &[][..]),
+        };
+        let asked = last(before, |kind| matches!(kind, Kind::LeaseRequested { .. }));
         let Some(grant) = grant else {
-            path.extend(last(|kind| matches!(kind, Kind::LeaseRequested { .. })));
-            return;
+            path.extend(asked);
+            return asked;
         };
         path.insert(grant);
-        let (Kind::LeaseAcquired { owner, .. } | Kind::SectionEntered { owner, .. }) =
-            &self.history[grant].kind
-        else {
-            return;
-        };
-        let after = &of_key[of_key.partition_point(|number| *number < grant)..];
-        path.extend(after.iter().find(|number| is_end(&self.history[**number].kind, owner)));
-        for is_step in [is_extension, is_renewal, is_use] {
-            path.extend(
-                after.iter().rev().find(|number| is_step(&self.history[**number].kind, verdict, owner)),
-            );
+        if let Kind::LeaseAcquired { owner, .. } | Kind::SectionEntered { owner, .. } = kind(&grant) {
+            path.extend(after.iter().find(|number| is_end(kind(number), owner)));
+            for is_step in [is_extension, is_renewal, is_use] {
+                path.extend(after.iter().rev().find(|number| is_step(kind(number), verdict, owner)));
+            }
         }
+        Some(asked.unwrap_or(grant))
+    }
+
+    /// Returns the client for which a server acted in the event.
+    fn client_of(&self, event: Option<usize>) -> Option<&'h Name> {
+        match &self.history.get(event?)?.kind {
+            Kind::KeyGranted { client, .. }
+            | Kind::KeyExtended { client, .. }
+            | Kind::KeyDeleted { client, .. } => Some(client),
+            _ => None,
+        }
+    }
+
+    /// Returns the clients to which a server granted the lock in these events, and which never had it.
+    fn half_granted(&self, events: &[usize]) -> BTreeSet<&'h Name> {
+        let mut clients = BTreeSet::new();
+        for number in events {
+            let event = &self.history[*number];
+            match &event.kind {
+                Kind::KeyGranted { client, .. } => drop(clients.insert(client)),
+                Kind::LeaseAcquired { .. } => drop(clients.remove(&event.process)),
+                _ => {}
+            }
+        }
+        clients
     }
 
     fn note_fault(&mut self, event: usize, of: &'h Event) {
@@ -113,16 +153,16 @@ impl<'h> Paths<'h> {
             }
             Kind::FaultHealed { fault, .. } => {
                 if let Some(known) = self.faults.iter_mut().find(|known| known.number == Some(*fault)) {
-                    known.over = Some(of.at);
+                    let late = self.in_flight.get(fault).copied().unwrap_or_default();
+                    known.over = Some(of.at.after(late));
                 }
             }
             _ => {}
         }
     }
 
-    fn took_part(&self, fault: &Fault<'_>, verdict: &Verdict, begin: Nanos) -> bool {
-        let is_meant =
-            |process: &Name| verdict.processes.contains(process) || !self.clients.contains(process);
+    fn took_part(&self, fault: &Fault<'_>, parties: &BTreeSet<&Name>, begin: Nanos) -> bool {
+        let is_meant = |process: &Name| parties.contains(process) || !self.clients.contains(process);
         let is_near = match fault.links {
             [] => is_meant(fault.process),
             links => links.iter().any(|(from, to)| is_meant(from) && is_meant(to)),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod after_release;
+mod because;
 mod conditional;
 mod correct_histories;
 mod counts;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use history::{Kind, Verdict};
+use history::{Effect, Kind, Verdict};
 use sim::explore::{Causes, picture};
 use sim::faults::Fault;
 use sim::lab::{Arm, Options};
@@ -13,9 +13,9 @@ use sim::{Report, Schedule};
 /// The schedules of `seeds/` and of the museum, with their names.
 fn schedules() -> Vec<(String, Schedule<Options>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds");
-    let files = [root.clone(), root.join("museum")].into_iter().flat_map(|folder| {
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
-    });
+    let files = [root.clone(), root.join("museum")]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
     files.sort();
     let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
@@ -74,8 +74,9 @@ fn the_explanation_the_page_and_the_terminal_name_the_events_of_the_audit() {
                 let time = format!("{:>8} ", report.events[event].at.to_string());
                 let said = format!("✖ {}", verdict.kind);
                 let lines: Vec<&str> = lanes.lines().collect();
-                let is_marked = lines.windows(2).any(|pair| pair[0].starts_with(&time) && pair[1].contains(&said))
-                    || lines.windows(3).any(|at| at[0].starts_with(&time) && at[2].contains(&said));
+                let is_marked =
+                    lines.windows(2).any(|pair| pair[0].starts_with(&time) && pair[1].contains(&said))
+                        || lines.windows(3).any(|at| at[0].starts_with(&time) && at[2].contains(&said));
                 assert!(is_marked, "{name}, {arm:?}: {said} at {time}\n{lanes}");
             }
             compared += 1;
@@ -89,7 +90,11 @@ fn has_fault(named: &[usize], report: &Report, number: usize, fault: &Fault) -> 
     named.iter().any(|at| {
         let event = &report.events[*at];
         match &event.kind {
-            Kind::FaultApplied { fault, .. } => *fault == number as u64,
+            Kind::FaultApplied { fault: of, effect, .. } => {
+                // A fault that ends another one has no event of its own.
+                let ends = || *effect == Effect::Pause && fault.what.verb() == "resume";
+                *of == number as u64 || (ends() && fault.what.processes() == [event.process.as_str()])
+            }
             Kind::ProcessCrashed { .. } | Kind::ServerPromoted { .. } => {
                 fault.what.processes().contains(&event.process.as_str())
             }
@@ -120,18 +125,20 @@ fn every_fault_that_matters_is_among_the_events_that_led_there_and_no_other() {
                 let own = [own.violations, own.excused].concat();
                 let matters = own.iter().any(|cause| !left.contains(cause));
                 let is_named = has_fault(&named(verdict), &report, number, fault);
-                let case = || format!("{name} {arm:?} {} fault {number} {:?}", verdict.kind, fault.what.fields());
+                let case =
+                    || format!("{name} {arm:?} {} fault {number} {:?}", verdict.kind, fault.what.fields());
                 match (matters, is_named) {
                     (true, true) => matter += 1,
                     (true, false) => missed.push(case()),
                     (false, false) => idle += 1,
-                    (false, true) => extra.push(case()),
+                    (false, true) => extra.push((schedule.about.contains("Found as "), case())),
                 }
             }
         }
     }
-    println!("{matter} matter, {idle} do not");
-    println!("missed {}:\n  {}", missed.len(), missed.join("\n  "));
-    println!("extra {}:\n  {}", extra.len(), extra.join("\n  "));
-    assert!(missed.is_empty() && extra.is_empty());
+    assert!(matter > 300 && idle > 50, "{matter} matter, {idle} do not");
+    assert!(missed.is_empty(), "{} are missing:\n  {}", missed.len(), missed.join("\n  "));
+    // A schedule that was written by hand may have faults that take part, without which it fails all the same.
+    extra.retain(|(is_shrunk, _)| *is_shrunk);
+    assert!(extra.is_empty(), "{extra:#?}");
 }
