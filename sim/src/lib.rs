@@ -21,7 +21,7 @@ pub mod meter;
 pub mod museum;
 pub(crate) mod names;
 mod place;
-mod pool;
+pub mod pool;
 pub mod probes;
 pub mod record;
 pub mod serve;

@@ -27,7 +27,6 @@ mod peers;
 
 use std::time::Duration;
 
-use sim::Schedule;
 use sim::allocator::Allocator;
 use sim::lab::{Arm, run};
 
@@ -194,7 +193,7 @@ fn figures() {
          median of {MEASUREMENTS} measurements:"
     );
     for (file, text) in FIGURES {
-        let schedule = Schedule::parse(file, text).unwrap();
+        let schedule = sim::lab::parse(file, text).unwrap();
         let judged = |seed| {
             let report = run(&schedule, Arm::Fenced, seed).unwrap();
             assert!(!report.verdicts.is_empty());

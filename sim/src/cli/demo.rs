@@ -5,7 +5,6 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use history::Kind;
-use sim::Schedule;
 use sim::explore::{Found, Portfolio};
 use sim::lab::{Arm, Lab, run};
 use sim::sim::Report;
@@ -27,7 +26,7 @@ const SEARCH: Duration = Duration::from_secs(5);
 /// outcome, or if the search finds a violation.
 pub(crate) fn demo(pictures: &Pictures) -> Outcome {
     try_files(&pictures.files(), None)?;
-    let schedule = Schedule::parse("seeds/gc-pause.toml", EXPERIMENT)?;
+    let schedule = sim::lab::parse("seeds/gc-pause.toml", EXPERIMENT)?;
     let unfenced = run(&schedule, Arm::Unfenced, schedule.seed)?;
     let fenced = run(&schedule, Arm::Fenced, schedule.seed)?;
     let mut text = wrap(&format!("The safety experiment: {}", schedule.about), 0) + "\n";

@@ -11,9 +11,9 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use tokio::sync::{oneshot, watch};
 
-use super::channel::{channel, meaning};
 use super::connection::Connection;
 use super::session::{Session, State};
+use crate::clients::{channel, meaning};
 use crate::world::runtime::SimRuntime;
 
 /// The members, and the connection to the member in use.

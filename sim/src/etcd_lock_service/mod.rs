@@ -1,7 +1,6 @@
 //! Locks of etcd's own Lock service (`v3lockpb.Lock`), to compare with the queue of `dlock::etcd`.
 
 mod call;
-pub mod channel;
 mod cluster;
 mod connection;
 mod session;

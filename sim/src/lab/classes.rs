@@ -5,6 +5,7 @@ use crate::entropy::Site;
 use super::fault_class::FaultClass;
 use super::options::Options;
 use super::point::Point;
+use super::scene::LabScene;
 use super::system::System;
 use crate::faults::{
     Cut, Draw, Fault, Link, Partition, Rate, Reset, Step, Trigger, Variant, crash, lead, pause, promote, rate,
@@ -24,7 +25,7 @@ impl FaultClass {
         if !self.applies_to(schedule.options.system) {
             return None;
         }
-        let mut draw = Draw { scene: schedule, site };
+        let mut draw = Draw { scene: &LabScene(schedule), site };
         Some(match self {
             Self::Pause => by_weight(&mut draw, &[(&pause::OF_HOLDER, 3), (&pause::OF_ANY, 1)]),
             Self::Crash => by_weight(&mut draw, &[(&crash::OF_SERVER, 2), (&crash::OF_CLIENT, 1)]),

@@ -1,7 +1,6 @@
 //! The core phase of random schedules, and the options with which its workers can show that they are served.
 
 use super::options::Options;
-use crate::faults::Scene;
 use crate::sim::{Core, Draw, Schedule, draw_core};
 use crate::span::Span;
 
@@ -14,7 +13,7 @@ const BEYOND: Span = Span::from_secs(5);
 pub(super) fn choose(schedule: &mut Schedule<Options>, from: &Draw) {
     let mut site = from.site("core");
     let (quorum, latest) =
-        (schedule.options.system.get().quorum(&schedule.options), schedule.scale().times(4));
+        (schedule.options.system.get().quorum(&schedule.options), schedule.options.ttl.times(4));
     let quorums: Vec<_> = Some(quorum).into_iter().filter(|quorum| !quorum.is_empty()).collect();
     let clients: Vec<_> = schedule.options.workers.iter().map(|worker| worker.name.clone()).collect();
     let Some(core) = draw_core(&mut site, &quorums, &clients, latest) else { return };

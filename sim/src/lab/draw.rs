@@ -10,8 +10,10 @@ use crate::faults::Faults;
 use super::core;
 use super::fault_class::FaultClass;
 use super::options::{self, Options};
+use super::scene::LabScene;
 use super::servers::{Persistence, Redis, Resource, Store};
 use super::system::System;
+use super::validate::validate;
 use super::wide::widen;
 use super::worker::{ReadMode, ReleaseMode, Worker};
 use crate::sim::{Draw, Latency, Network, Schedule, Step};
@@ -85,14 +87,14 @@ fn with_faults(
     known: &Faults,
     steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
 ) -> Schedule<Options> {
-    let faults = from.faults(known, &schedule, &|| {
+    let faults = from.faults(known, &LabScene(&schedule), &|| {
         let limit = long_enough(&schedule);
         steps(&Schedule { limit, ..schedule.clone() })
     });
     for fault in faults {
         schedule.faults.push(fault);
         // Leave out an invalid fault, such as a second promotion. This changes no other fault.
-        if schedule.validate().is_err() {
+        if validate(&schedule).is_err() {
             schedule.faults.pop();
         }
     }
@@ -201,7 +203,7 @@ pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
         worker.starts.plus(round.times(u64::from(worker.rounds)))
     });
     let faults = schedule.faults.iter().fold(Span::ZERO, |sum, fault| {
-        sum.plus(fault.when.plus()).plus(fault.what.heals_after(schedule).unwrap_or_default())
+        sum.plus(fault.when.plus()).plus(fault.what.heals_after(&LabScene(schedule)).unwrap_or_default())
     });
     let phase = schedule.core.as_ref().map(|core| core::ends(core, &schedule.options));
     let served = faults.plus(long_service(schedule)).plus(phase.unwrap_or_default());
@@ -220,7 +222,9 @@ mod tests {
             let (from, schedule) = (Draw::new(seed), draw_for(System::Redis, seed));
             let options = Schedule { faults: Vec::new(), ..schedule.clone() };
             // All faults that can be drawn. Those of the schedule are among them, in order.
-            let draw = |number| Faults::default().draw(&options, &mut from.site(&format!("fault {number}")));
+            let draw = |number| {
+                Faults::default().draw(&LabScene(&options), &mut from.site(&format!("fault {number}")))
+            };
             let faults: Vec<_> = (1..=4).filter_map(draw).collect();
             several += usize::from(schedule.faults.len() > 1);
             assert_ne!(faults[0], faults[1], "seed {seed}");

@@ -8,6 +8,7 @@ use history::VerdictKind as Verdict;
 
 use super::arm::Arm;
 use super::options::{Options, RESOURCE};
+use super::scene::LabScene;
 use super::servers::Store;
 use super::worker::{ReadMode, ReleaseMode};
 use crate::faults::{Action, Fault, Promote, Rate, Scene, Slew};
@@ -35,6 +36,7 @@ use crate::span::Span;
 /// - `two_valid` and `unheld`, if clocks run apart by more than the drift margin.
 /// - `foreign_release`, if a worker releases by GET and DEL.
 pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
+    let scene = LabScene(schedule);
     let mut excused = BTreeSet::from([Verdict::Overlap]);
     if arm == Arm::Unfenced {
         excused.extend([Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate]);
@@ -46,12 +48,12 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     if schedule.options.resource.store == Store::Memory && schedule.faults.iter().any(restarts) {
         excused.extend([Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate]);
     }
-    excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(schedule)));
-    if falls_back(schedule) && longest_ttl(schedule) > SHORT {
+    excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(&scene)));
+    if falls_back(&scene) && longest_ttl(schedule) > SHORT {
         excused.extend([Verdict::Stuck, Verdict::Idle]);
     }
     let outside = schedule.core.iter().flat_map(|core| core.crashes());
-    excused.extend(outside.flat_map(|crash| crash.excuses(schedule)));
+    excused.extend(outside.flat_map(|crash| crash.excuses(&scene)));
     if clocks_run_apart(schedule) {
         excused.extend([Verdict::TwoValid, Verdict::Unheld]);
     }
@@ -66,10 +68,10 @@ const SHORT: Duration = Duration::from_secs(4);
 
 /// Returns true if a release that a lock server has carried out may be undone: the server is killed before it
 /// has stored the release, or its replica is promoted.
-fn falls_back(schedule: &Schedule<Options>) -> bool {
-    let ends_server = |what: &dyn Action| what.ends().is_some_and(|(name, _)| schedule.expires_keys(name));
+fn falls_back(scene: &LabScene<'_>) -> bool {
+    let ends_server = |what: &dyn Action| what.ends().is_some_and(|(name, _)| scene.expires_keys(name));
     let is_meant = |what: &dyn Action| what.downcast_ref::<Promote>().is_some() || ends_server(what);
-    schedule.faults.iter().any(|fault| is_meant(&*fault.what))
+    scene.faults.iter().any(|fault| is_meant(&*fault.what))
 }
 
 fn longest_ttl(schedule: &Schedule<Options>) -> Duration {

@@ -1,5 +1,7 @@
 //! A schedule of the laboratory as the scene of its faults.
 
+use std::ops::Deref;
+
 use super::options::Options;
 use super::point::{Kind, Point};
 use super::servers::{Persistence, Store};
@@ -8,7 +10,18 @@ use crate::faults::{Call, Role, Scene};
 use crate::sim::Schedule;
 use crate::span::Span;
 
-impl Scene for Schedule<Options> {
+/// A schedule of the laboratory: its rules, and the scene of its faults.
+pub struct LabScene<'a>(pub &'a Schedule<Options>);
+
+impl Deref for LabScene<'_> {
+    type Target = Schedule<Options>;
+
+    fn deref(&self) -> &Schedule<Options> {
+        self.0
+    }
+}
+
+impl Scene for LabScene<'_> {
     fn processes(&self) -> Vec<String> {
         self.options.processes()
     }

@@ -19,6 +19,7 @@ use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
 use super::smaller::smaller;
 use super::system::System;
+use super::validate::validate;
 use super::worker::WorkerMode;
 use super::workloads;
 use crate::place::{Invalid, Place};
@@ -215,7 +216,7 @@ impl Subject for Lab {
     }
 
     fn check(&self, schedule: &Schedule<Options>, _: &Sim) -> Result<(), Invalid> {
-        schedule.validate()
+        validate(schedule)
     }
 
     fn limit(&self, schedule: &Schedule<Options>) -> Span {
@@ -227,24 +228,22 @@ impl Subject for Lab {
     }
 }
 
-impl Schedule<Options> {
-    /// Parses the TOML text of a schedule of the laboratory. Errors name it `file`.
-    ///
-    /// # Errors
-    ///
-    /// [`ScheduleError::Invalid`] with the line of the error.
-    pub fn parse(file: &str, text: &str) -> Result<Self, ScheduleError> {
-        sim::parse(&Lab::new(Arm::Fenced), file, text)
-    }
+/// Parses the TOML text of a schedule of the laboratory. Errors name it `file`.
+///
+/// # Errors
+///
+/// [`ScheduleError::Invalid`] with the line of the error.
+pub fn parse(file: &str, text: &str) -> Result<Schedule<Options>, ScheduleError> {
+    sim::parse(&Lab::new(Arm::Fenced), file, text)
+}
 
-    /// Loads the schedule of the laboratory in the file at `path`.
-    ///
-    /// # Errors
-    ///
-    /// [`ScheduleError::Read`] if the file can't be read, else as [`Schedule::parse`].
-    pub fn load(path: &Path) -> Result<Self, ScheduleError> {
-        sim::load(&Lab::new(Arm::Fenced), path)
-    }
+/// Loads the schedule of the laboratory in the file at `path`.
+///
+/// # Errors
+///
+/// [`ScheduleError::Read`] if the file can't be read, else as [`parse`].
+pub fn load(path: &Path) -> Result<Schedule<Options>, ScheduleError> {
+    sim::load(&Lab::new(Arm::Fenced), path)
 }
 
 /// Runs one arm of the schedule with all randomness keyed by `seed`.

@@ -1,13 +1,13 @@
 //! Validates the triggers of faults: each must be reachable in its schedule.
 
-use super::options::Options;
 use super::point::{Kind, Point};
+use super::scene::LabScene;
 use super::worker::{ReadMode, Worker};
 use crate::faults::{Check, Fault, Promote, Scene, Trigger};
 use crate::place::{Invalid, Place};
-use crate::sim::{Schedule, point};
+use crate::sim::point;
 
-impl Schedule<Options> {
+impl LabScene<'_> {
     /// Checks every fault.
     pub(super) fn check_faults(&self) -> Result<(), Invalid> {
         for (at, fault) in self.faults.iter().enumerate() {
@@ -61,7 +61,7 @@ impl Schedule<Options> {
     }
 
     /// Returns the points that the process can pass, given its options.
-    pub fn points_of(&self, process: &str) -> impl Iterator<Item = Point> {
+    pub(super) fn points_of(&self, process: &str) -> impl Iterator<Item = Point> {
         let points = self.options.kind_of(process).into_iter().flat_map(Point::of);
         points.filter(move |point| self.never_passes(process, *point).is_none())
     }

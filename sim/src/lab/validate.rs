@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::arm::{ARMS, Arm};
 use super::options::Options;
 use super::point::Kind;
+use super::scene::LabScene;
 use super::worker::{ReleaseMode, Worker, WorkerMode};
 use crate::faults::NETWORK;
 use crate::place::{Invalid, Place};
@@ -23,13 +24,17 @@ const TTL_MAX: Span = Span::from_secs(3600);
 /// The longest name of a worker in bytes: `dlock` allows as many in owner tokens.
 const NAME_BYTES_MAX: usize = 64;
 
-impl Schedule<Options> {
-    /// Checks that the schedule can be run. [`Schedule::parse`] has done this already.
-    ///
-    /// # Errors
-    ///
-    /// [`Invalid`] for the first rule that it breaks, in the order of the file.
-    pub fn validate(&self) -> Result<(), Invalid> {
+/// Checks that the schedule can be run. [`parse`](super::parse) has done this already.
+///
+/// # Errors
+///
+/// [`Invalid`] for the first rule that it breaks, in the order of the file.
+pub fn validate(schedule: &Schedule<Options>) -> Result<(), Invalid> {
+    LabScene(schedule).validate()
+}
+
+impl LabScene<'_> {
+    fn validate(&self) -> Result<(), Invalid> {
         self.check_shared(&ARMS)?;
         check_ttl(&Place::top("ttl"), self.options.ttl)?;
         self.options.system.get().check_ttl(&Place::top("ttl"), self.options.ttl)?;

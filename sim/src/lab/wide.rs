@@ -7,6 +7,7 @@
 use super::options::Options;
 use super::servers::{Recipe, Tokens, Waiting};
 use super::system::System;
+use super::validate::validate;
 use super::worker::{Worker, WorkerMode};
 use crate::entropy::Site;
 use crate::sim::{Draw, Schedule};
@@ -38,7 +39,7 @@ pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw) {
         }
         let before = schedule.options.clone();
         change(&mut schedule.options, &mut site);
-        if schedule.validate().is_err() {
+        if validate(schedule).is_err() {
             schedule.options = before;
         }
     }

@@ -6,7 +6,7 @@ use etcd_client::{
 };
 use futures_util::FutureExt;
 
-use crate::etcd_lock_service::channel::{channel, meaning};
+use crate::clients::{channel, meaning};
 use crate::world::runtime::SimRuntime;
 
 /// A client of one member. Each request has a connection of its own.

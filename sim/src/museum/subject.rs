@@ -140,7 +140,7 @@ impl Subject for Museum {
 ///
 /// # Errors
 ///
-/// As [`Schedule::load`].
+/// As [`lab::load`](crate::lab::load).
 pub fn load(path: &Path) -> Result<Schedule<Options>, ScheduleError> {
     sim::load(&Museum::new(Arm::Fenced), path)
 }

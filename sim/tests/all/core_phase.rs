@@ -227,7 +227,7 @@ fn refused(core: &str, expected: &str) {
     let fault = "[[fault]]\nwhen = { at = \"5s\" }\nwhat = { crash = \"redis-1\" }\n";
     let head = "system = \"redlock\"\nttl = \"2s\"\n[redis]\nnodes = 3\n";
     let text = format!("{head}{workers}{fault}[core]\n{core}");
-    let error = Schedule::parse("x", &text).map(|_| ()).unwrap_err().to_string();
+    let error = sim::lab::parse("x", &text).map(|_| ()).unwrap_err().to_string();
     assert_eq!(error, format!("x:{expected}"), "{core}");
 }
 

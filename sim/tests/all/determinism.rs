@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 
 use crate::support::guard::{assert_same, trace};
+use sim::Span;
 use sim::lab::{Arm, draw, run};
 use sim::sim::Rekey;
-use sim::{Schedule, Span};
 
 #[test]
 fn a_seed_gives_one_trace_on_any_thread() {
@@ -39,7 +39,7 @@ fn a_rekeyed_run_is_the_same_until_then_and_differs_later() {
         let plain = run(&schedule, Arm::Fenced, seed).unwrap();
         let at = plain.events[plain.events.len() / 2].at.0;
         schedule.rekey = vec![Rekey { at: Span::from_nanos(at), seed: 77 }];
-        let read = Schedule::parse("rekeyed", &schedule.to_toml()).unwrap();
+        let read = sim::lab::parse("rekeyed", &schedule.to_toml()).unwrap();
         assert_eq!(read, schedule);
         let rekeyed = run(&read, Arm::Fenced, seed).unwrap();
         let before = plain.events.iter().take_while(|event| event.at.0 < at).count();

@@ -2,9 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use sim::Schedule;
-use sim::lab::Options;
-
 fn saved(name: &str, text: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&file, text).unwrap();
@@ -12,7 +9,7 @@ fn saved(name: &str, text: &str) -> PathBuf {
 }
 
 fn problem(text: &str) -> String {
-    Schedule::<Options>::parse("many.toml", text).unwrap_err().to_string()
+    sim::lab::parse("many.toml", text).unwrap_err().to_string()
 }
 
 #[test]

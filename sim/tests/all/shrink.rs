@@ -287,7 +287,7 @@ fn the_command_writes_the_smaller_schedule() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("1 of 1 faults left after "), "{text}");
-    let shrunk = Schedule::load(&out).unwrap();
+    let shrunk = sim::lab::load(&out).unwrap();
     let run = sim::lab::run(&shrunk, Arm::Unfenced, shrunk.seed).unwrap();
     assert!(run.kinds().contains(&VerdictKind::StaleWrite));
     assert_eq!(shrunk.mismatches("unfenced", &run), Some(Vec::new()));
@@ -328,7 +328,7 @@ fn a_second_shrink_keeps_the_cause_of_the_file() {
         let (once, twice) = (out.join(format!("once-{number}.toml")), out.join("twice.toml"));
         let first = cause_kept(&file, &once);
         assert_eq!(cause_kept(&once, &twice), first, "{}", file.display());
-        let about = Schedule::load(&file).map(|schedule| schedule.about).unwrap_or_default();
+        let about = sim::lab::load(&file).map(|schedule| schedule.about).unwrap_or_default();
         if let Some((_, named)) = about.split_once("Found as ") {
             assert_eq!(format!("fencing on: {}", named.trim_end_matches('.')), first, "{}", file.display());
         }

@@ -1,8 +1,8 @@
 //! A worker drops a call that is in progress: the renewal with its work, or the release.
 
 use history::Kind;
+use sim::Report;
 use sim::lab::{Arm, run};
-use sim::{Report, Schedule};
 
 /// Runs one worker for two rounds, with renewals under its work, and the fault `what` when it has passed the
 /// point.
@@ -24,7 +24,7 @@ when = {{ process = "a", after = "{point}", plus = "{plus}" }}
 what = {what}
 "#
     );
-    let report = run(&Schedule::parse("drops", &text).unwrap(), Arm::Fenced, 1).unwrap();
+    let report = run(&sim::lab::parse("drops", &text).unwrap(), Arm::Fenced, 1).unwrap();
     assert_eq!(report.struck, [true], "{}", report.trace());
     assert!(report.kinds().is_empty(), "{}", report.trace());
     report

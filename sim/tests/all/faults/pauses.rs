@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use history::VerdictKind as Verdict;
+use sim::Report;
 use sim::lab::{Arm, run};
-use sim::{Report, Schedule};
 
 /// Two workers on one Redis; one waits for longer than `within`, the limit of `stuck`.
 const WORKERS: &str = r#"
@@ -26,7 +26,7 @@ rounds = 3
 fn run_with(faults: &[(&str, &str)]) -> Report {
     let faults = faults.iter().map(|(when, what)| format!("\n[[fault]]\nwhen = {when}\nwhat = {what}\n"));
     let text = WORKERS.to_owned() + &faults.collect::<String>();
-    let schedule = Schedule::parse("pauses", &text).unwrap_or_else(|error| panic!("{error}"));
+    let schedule = sim::lab::parse("pauses", &text).unwrap_or_else(|error| panic!("{error}"));
     run(&schedule, Arm::Unfenced, 1).unwrap()
 }
 

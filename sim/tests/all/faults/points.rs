@@ -21,7 +21,7 @@ when = {{ process = "a", after = "{point}", nth = 2 }}
 what = {{ pause = "a", for = "100ms" }}
 "#
     );
-    Schedule::parse("points", &text).unwrap_or_else(|error| panic!("{error}"))
+    sim::lab::parse("points", &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

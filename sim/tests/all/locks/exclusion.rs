@@ -107,7 +107,7 @@ fn a_lock_server_killed_during_its_start_serves_after_restart() {
         when = { process = "redis-1", after = "expired" }
         what = { crash = "redis-1", restart_after = "100ms" }
     "#;
-    let schedule = Schedule::parse("killed while it starts", text).unwrap();
+    let schedule = sim::lab::parse("killed while it starts", text).unwrap();
     let report = run(&schedule, Arm::Fenced, 0).unwrap();
     assert_eq!(report.faults_struck(), 2, "{}", report.trace());
     assert_eq!(report.summary().grants, 2, "{}", report.trace());

@@ -9,7 +9,7 @@ use sim::{Report, Schedule, Subject};
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/museum/aimed");
 
 fn schedule(mutant: Mutant) -> Schedule<Options> {
-    Schedule::load(&Path::new(FOLDER).join(format!("{mutant}.toml"))).unwrap()
+    sim::lab::load(&Path::new(FOLDER).join(format!("{mutant}.toml"))).unwrap()
 }
 
 fn fenced(mutant: Option<Mutant>, schedule: &Schedule<Options>, seed: u64) -> Report {

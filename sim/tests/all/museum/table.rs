@@ -76,7 +76,7 @@ pub(super) fn schedule(mutant: Mutant) -> Schedule<Options> {
         Mutant::LargestCount => "redlock-token",
         Mutant::AcceptsEqual => "ambiguous-put",
         Mutant::IgnoresVersion => "cas-high-contention",
-        _ => return Schedule::load(&Path::new(FOLDER).join(format!("{mutant}.toml"))).unwrap(),
+        _ => return sim::lab::load(&Path::new(FOLDER).join(format!("{mutant}.toml"))).unwrap(),
     };
     crate::support::case(known).schedule.clone()
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use sim::Span;
 use sim::faults::Trigger;
 use sim::lab::{Arm, FaultClass, System, draw, draw_class};
-use sim::{Schedule, Span};
 
 const SEEDS: u64 = 3000;
 
@@ -12,8 +12,9 @@ const SEEDS: u64 = 3000;
 fn a_drawn_schedule_is_valid_and_survives_a_round_trip() {
     for seed in (0..SEEDS).chain([u64::MAX, i64::MAX as u64 + 1]) {
         let schedule = draw(seed);
-        schedule.validate().unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", schedule.to_toml()));
-        assert_eq!(Schedule::parse("drawn", &schedule.to_toml()).unwrap(), schedule, "seed {seed}");
+        sim::lab::validate(&schedule)
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", schedule.to_toml()));
+        assert_eq!(sim::lab::parse("drawn", &schedule.to_toml()).unwrap(), schedule, "seed {seed}");
     }
 }
 
@@ -28,8 +29,10 @@ fn a_seed_determines_the_drawn_schedule() {
 fn every_fault_heals_before_the_run_ends() {
     for schedule in (0..SEEDS).map(draw) {
         for fault in &schedule.faults {
-            let heals =
-                fault.what.heals_after(&schedule).unwrap_or_else(|| panic!("{fault:?} lasts for ever"));
+            let heals = fault
+                .what
+                .heals_after(&sim::lab::LabScene(&schedule))
+                .unwrap_or_else(|| panic!("{fault:?} lasts for ever"));
             assert!(fault.when.plus().plus(heals) < schedule.limit, "{fault:?} outlasts {}", schedule.limit);
         }
         assert!(schedule.options.within() < schedule.limit);
@@ -79,7 +82,8 @@ fn a_class_of_faults_strikes_every_applicable_system() {
             for schedule in drawn {
                 assert_eq!(schedule.options.system, *system);
                 assert!(!schedule.faults.is_empty());
-                schedule.validate().unwrap_or_else(|error| panic!("{error}:\n{}", schedule.to_toml()));
+                sim::lab::validate(&schedule)
+                    .unwrap_or_else(|error| panic!("{error}:\n{}", schedule.to_toml()));
             }
         }
     }

@@ -42,7 +42,7 @@ proptest! {
         text in "\\PC*",
         number in "[0-9]{1,22}[.]?[0-9]{0,22}(m|s|ms|us|ns)",
     ) {
-        let _ = Schedule::parse("any", &text);
+        let _ = sim::lab::parse("any", &text);
         let _ = text.parse::<Span>();
         let _ = text.parse::<Shift>();
         // A span that is read prints as the same span, though its text may differ.

@@ -1,8 +1,6 @@
 //! A schedule file with a mistake is refused; the error has the file, the line, the wrong name and the known
 //! names.
 
-use sim::Schedule;
-
 /// A schedule of which each check below changes a part.
 const GOOD: &str = r#"about  = "every section of a file"
 system = "redis"
@@ -45,7 +43,7 @@ const WHAT: &str = r#"what = { pause = "a", for = "5s" }"#;
 #[track_caller]
 fn refused(good: &str, bad: &str, expected: &str) {
     assert_eq!(GOOD.matches(good).count(), 1, "`{good}` must be in the file once");
-    let said = match Schedule::parse("seeds/x.toml", &GOOD.replace(good, bad)) {
+    let said = match sim::lab::parse("seeds/x.toml", &GOOD.replace(good, bad)) {
         Ok(_) => format!("nothing: `{bad}` was accepted"),
         Err(error) => error.to_string(),
     };
@@ -54,7 +52,7 @@ fn refused(good: &str, bad: &str, expected: &str) {
 
 #[test]
 fn the_file_without_a_mistake_is_accepted() {
-    Schedule::parse("seeds/x.toml", GOOD).unwrap();
+    sim::lab::parse("seeds/x.toml", GOOD).unwrap();
 }
 
 #[test]
@@ -331,22 +329,22 @@ fn impossible_expectations_are_refused() {
 fn the_error_names_the_fields_line_within_a_table() {
     let spread = "\n[fault.when]\nprocess = \"a\"\nafter = \"granted\"\nnth = 9\n";
     let text = GOOD.replace(WHEN, "").replace(WHAT, &format!("{WHAT}\n{spread}"));
-    let error = Schedule::parse("x", &text).unwrap_err().to_string();
+    let error = sim::lab::parse("x", &text).unwrap_err().to_string();
     assert_eq!(error, "x:29: `nth` = 9: `a` passes `granted` once a round and has `rounds` = 2");
 }
 
 #[test]
 fn an_error_in_a_schedule_from_code_names_the_field() {
-    let mut schedule = Schedule::parse("x", GOOD).unwrap();
+    let mut schedule = sim::lab::parse("x", GOOD).unwrap();
     schedule.options.redis.replica = false;
-    assert_eq!(schedule.validate().unwrap_err().place.to_string(), "fault[1].what.promote");
+    assert_eq!(sim::lab::validate(&schedule).unwrap_err().place.to_string(), "fault[1].what.promote");
 }
 
 #[test]
 fn files_that_are_missing_or_not_toml_are_refused() {
     refused("rounds = 2", "rounds = = 2", "14: extra `=`, expected nothing");
     refused("rounds = 2", "rounds = 2\nrounds = 3", "15: duplicate key");
-    let error = Schedule::load(std::path::Path::new("seeds/none.toml")).unwrap_err().to_string();
+    let error = sim::lab::load(std::path::Path::new("seeds/none.toml")).unwrap_err().to_string();
     assert_eq!(error, "seeds/none.toml: No such file or directory (os error 2)");
 }
 

@@ -11,7 +11,7 @@ pub use replay::replay_line;
 pub use seeds::seeds;
 use sim::Schedule;
 use sim::faults::{Cut, Fault, Link, Role, Scene, Trigger};
-use sim::lab::{Options, Persistence, Point};
+use sim::lab::{LabScene, Options, Persistence, Point};
 
 /// The factor by which [`search`] extends a number of seeds.
 pub const SEARCH_FACTOR: u64 = 10;
@@ -35,12 +35,13 @@ pub fn without_excuses(mut schedule: Schedule<Options>) -> Schedule<Options> {
     // A cluster keeps every acknowledged write on a majority, and measures leases on monotonic clocks.
     let is_cluster = schedule.options.cluster().is_some();
     let options = schedule.clone();
-    let is_server = |process: &str| options.role(process) == Some(Role::Server);
+    let scene = LabScene(&options);
+    let is_server = |process: &str| scene.role(process) == Some(Role::Server);
     schedule.faults.retain(|fault| match (fault.what.verb(), fault.what.processes().first()) {
         ("crash" | "stop", Some(process)) => {
             !is_server(process) || is_cluster || persistence == Persistence::Always
         }
-        ("step", Some(process)) => is_cluster || options.role(process) == Some(Role::Client),
+        ("step", Some(process)) => is_cluster || scene.role(process) == Some(Role::Client),
         (verb, _) => ["cut", "delay", "partition", "reset", "cancel", "lead"].contains(&verb),
     });
     schedule

@@ -13,6 +13,10 @@ use tonic::{Code, Status};
 use crate::world::runtime::SimRuntime;
 
 /// Returns a channel that connects to `address` with the first request.
+///
+/// # Errors
+///
+/// [`tonic::transport::Error`] if `address` is not valid.
 pub fn channel(runtime: &SimRuntime, address: &str) -> Result<Channel, tonic::transport::Error> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))?.executor(Spawner(runtime.clone()));
     let connector = Connector(runtime.clone(), address.to_owned());
