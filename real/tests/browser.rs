@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use lab::Arm;
+use lab::gallery::{Plan, gallery};
+use lab::museum::{self, Museum};
 use sim::explore::pictured;
-use sim::gallery::{Plan, gallery};
-use sim::lab::Arm;
-use sim::museum::{self, Museum};
 
 /// The schedules whose pages are checked, each with both arms side by side. Between them they have all kinds
 /// of servers, many lanes, and messages that are held, late and lost.

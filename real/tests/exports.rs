@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
+use lab::Arm;
+use lab::museum::{self, Museum};
 use sim::Report;
-use sim::lab::Arm;
-use sim::museum::{self, Museum};
 use sim::trace::pcap::pcap;
 
 /// Dissects ZooKeeper, and gRPC on etcd's port.

@@ -10,9 +10,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use lab::Arm;
+use lab::museum::{self, Museum};
 use real::servers::{Persistence, Redis, Stage};
-use sim::lab::Arm;
-use sim::museum::{self, Museum};
 use sim::trace::pcap::pcap;
 use steps::{Step, steps};
 

@@ -8,23 +8,15 @@ compile_error!(
 );
 
 pub mod allocator;
-pub mod compare;
-pub mod corpus;
 pub mod entropy;
-pub mod etcd_lock_service;
-pub mod exhaustive;
 pub mod explore;
 pub mod faults;
-pub mod gallery;
-pub mod lab;
 pub mod meter;
-pub mod museum;
 pub(crate) mod names;
 mod place;
-mod pool;
+pub mod pool;
 pub mod probes;
 pub mod record;
-pub mod serve;
 pub mod servers;
 pub mod sim;
 mod span;

@@ -10,13 +10,16 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    pub(crate) fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
+    /// Returns the error for the name `given` of a `what`, such as "point", with the names that are known.
+    pub fn new(what: &'static str, given: &str, known: &[&str]) -> Self {
         Self { what, given: given.to_owned(), known: known.join(", ") }
     }
 }
 
 /// Declares an enum together with the name of each variant in schedule files: one list serves reading,
 /// printing and the error that lists the known names.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! names {
     ($(#[$meta:meta])* pub enum $name:ident as $what:literal {
         $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+
@@ -42,7 +45,7 @@ macro_rules! names {
         }
 
         impl std::str::FromStr for $name {
-            type Err = $crate::names::UnknownName;
+            type Err = $crate::UnknownName;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text {
@@ -52,11 +55,13 @@ macro_rules! names {
             }
         }
 
-        $crate::names::as_text!($name, concat!("the name of the ", $what));
+        $crate::as_text!($name, concat!("the name of the ", $what));
     };
 }
 
 /// Reads and writes a type through its `FromStr` and `Display`: a string in every format.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! as_text {
     ($name:ident, $expecting:expr) => {
         impl serde::Serialize for $name {

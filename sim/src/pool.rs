@@ -1,4 +1,4 @@
-//! A pool of threads that runs independent tasks, for `explore` and `compare`.
+//! A pool of threads that runs independent tasks, for searches and for other work on many schedules.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -14,7 +14,7 @@ use crate::world::lock;
 ///
 /// The error of a failed task; of several, that of the thread that was started first. No task begins after
 /// one has failed.
-pub(crate) fn run<T, E: Send>(
+pub fn run<T, E: Send>(
     threads: usize,
     tasks: impl Iterator<Item = T> + Send,
     work: impl Fn(T) -> Result<ControlFlow<()>, E> + Sync,

@@ -7,8 +7,9 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
 
 use super::process::Process;
-use crate::etcd_lock_service::channel::channel;
 use crate::world::runtime::SimRuntime;
+
+pub use super::etcd_channel::{channel, meaning};
 
 /// The crates of the clients, in the versions that [`etcd`] and [`zookeeper`] return.
 pub use {dlock_zookeeper, etcd_client};

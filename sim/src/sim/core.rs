@@ -181,12 +181,7 @@ const SHARE: f64 = 0.25;
 /// Draws the core phase of a random schedule; three schedules in four have none. It begins at most `latest`
 /// after the start. It leaves out a minority of each quorum group, and some of several clients: at least one
 /// process in all.
-pub(crate) fn draw(
-    site: &mut Site,
-    quorums: &[Vec<String>],
-    clients: &[String],
-    latest: Span,
-) -> Option<Core> {
+pub fn draw(site: &mut Site, quorums: &[Vec<String>], clients: &[String], latest: Span) -> Option<Core> {
     if !site.chance(SHARE) {
         return None;
     }

@@ -166,7 +166,7 @@ impl Process {
     }
 
     /// Runs `future` as [`Process::cancellable`] does, but leaves it to the caller to drop.
-    pub(crate) async fn poll_cancellable<F: Future>(
+    pub async fn poll_cancellable<F: Future>(
         &self,
         call: Call,
         mut future: Pin<&mut F>,

@@ -206,7 +206,7 @@ impl Draw {
     }
 
     /// Returns the `about` of a drawn schedule.
-    pub(crate) fn about(&self) -> String {
+    pub fn about(&self) -> String {
         match self.strategy {
             Strategy::Uniform => format!("drawn from seed {}", self.seed),
             strategy => format!("drawn from seed {}, {strategy}", self.seed),
@@ -215,12 +215,7 @@ impl Draw {
 
     /// Draws faults of the kinds in `known` by the strategy. The caller drops those that don't suit the
     /// schedule. `steps` runs the schedule without faults.
-    pub(crate) fn faults(
-        &self,
-        known: &Faults,
-        scene: &dyn Scene,
-        steps: &dyn Fn() -> Vec<Step>,
-    ) -> Vec<Fault> {
+    pub fn faults(&self, known: &Faults, scene: &dyn Scene, steps: &dyn Fn() -> Vec<Step>) -> Vec<Fault> {
         self.strategy.faults(&Material { known, scene, site: &|name| self.site(name), steps })
     }
 

@@ -357,6 +357,6 @@ impl World {
 }
 
 /// Locks `mutex`. A run has only one thread, so a poisoned mutex means that the run has panicked already.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -74,7 +74,7 @@ impl Simulator {
 fn build(beside: &Path) -> Result<(), ExperimentError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "-p", "fencepost-sim", "--bin", "sim"]).current_dir(WORKSPACE);
+    command.args(["build", "--quiet", "-p", "fencepost-lab", "--bin", "sim"]).current_dir(WORKSPACE);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }

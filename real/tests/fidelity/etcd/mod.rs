@@ -15,7 +15,7 @@ use crate::harness::{Tally, compare};
 fn etcd_answers_alike() {
     let stage = Stage::new().unwrap();
     let live = EtcdCluster::start_one(&stage).unwrap();
-    let simulated = sim::serve::host_etcd().unwrap();
+    let simulated = lab::serve::host_etcd().unwrap();
     let servers = Servers::connect(&live.members[0].address(), &simulated.address().to_string());
     let tally = Tally::default();
     compare("etcd", 100, scripts(), |script| servers.run(script, &tally));

@@ -21,7 +21,7 @@ use crate::harness::{Tally, compare};
 fn redis_answers_alike() {
     let stage = Stage::new().unwrap();
     let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    let simulated = sim::serve::host_redis().unwrap();
+    let simulated = lab::serve::host_redis().unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
     compare("redis", 600, scripts(), |script| run(script, servers, &tally));
@@ -32,7 +32,7 @@ fn redis_answers_alike() {
 fn redis_channels_answer_alike() {
     let stage = Stage::new().unwrap();
     let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    let simulated = sim::serve::host_redis().unwrap();
+    let simulated = lab::serve::host_redis().unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
     compare("redis_channels", 3000, channels::scripts(), |script| channels::run(script, servers, &tally));
@@ -42,7 +42,7 @@ fn redis_channels_answer_alike() {
 /// A command added to the simulated server must be compared, too.
 #[test]
 fn redis_compares_every_command_of_the_simulated_server() {
-    let simulated = sim::serve::host_redis().unwrap();
+    let simulated = lab::serve::host_redis().unwrap();
     let mut connection = Connection::open(simulated.address()).unwrap();
     let known = connection.say(b"COMMAND COUNT\r\n").unwrap().to_string();
     let compared = templates::names().chain(lua::NAMES);
@@ -66,7 +66,7 @@ fn unread_messages(server: SocketAddr) -> usize {
 fn redis_closes_a_subscriber_that_reads_nothing() {
     let stage = Stage::new().unwrap();
     let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    let simulated = sim::serve::host_redis().unwrap();
+    let simulated = lab::serve::host_redis().unwrap();
     let live = unread_messages(live.address().parse().unwrap());
     let simulated = unread_messages(simulated.address());
     assert!((32..48).contains(&live), "live: {live}");

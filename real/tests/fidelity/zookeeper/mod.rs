@@ -16,7 +16,7 @@ use crate::harness::{Tally, compare};
 fn zookeeper_answers_alike() {
     let stage = Stage::new().unwrap();
     let live = ZooKeeper::start(&stage).unwrap();
-    let simulated = sim::serve::host_zookeeper(ZooKeeper::TICK, ZooKeeper::SESSION_TIMEOUTS).unwrap();
+    let simulated = lab::serve::host_zookeeper(ZooKeeper::TICK, ZooKeeper::SESSION_TIMEOUTS).unwrap();
     let servers = Servers::connect(live.address().parse().unwrap(), simulated.address());
     let tally = Tally::default();
     compare("zookeeper", 500, scripts(), |script| servers.run(script, &tally));

@@ -1,0 +1,79 @@
+//! The results of exhaustive searches, which are kept in `sim/lab/results/exhaustive.json` and shown on the
+//! page `docs/exhaustive.md`.
+//!
+//! [`Results`] is the file, and [`page`] makes the tables of the page. [`systems`] and [`mistakes`] list the
+//! searches, [`search`] and [`needed`] run one of them again.
+
+pub mod page;
+mod results;
+
+use std::collections::BTreeSet;
+
+use history::VerdictKind;
+use resource::Fencing;
+
+pub use results::{Cost, Mistake, Results, Searched};
+
+use sim::Schedule;
+use sim::explore::exhaust::{Demanding, ExhaustError, Needed, Scope, exhaust, faults_needed};
+
+use crate::museum::{Museum, Mutant};
+use crate::{Arm, Options, System, small};
+
+/// The largest number of faults with which a mistake of the museum is searched for.
+pub const MISTAKE_FAULTS_MAX: usize = 1;
+
+/// The verdicts that a resource without fencing excuses, and that fencing promises.
+const FENCED: [VerdictKind; 3] = [VerdictKind::StaleWrite, VerdictKind::LateWrite, VerdictKind::LostUpdate];
+
+/// Returns the laboratory, with fencing or without. Without fencing, its promises are still demanded.
+pub fn subject(fencing: Fencing) -> Demanding<Museum> {
+    let arm = Arm::from(fencing);
+    let demanded = if arm == Arm::Unfenced { BTreeSet::from(FENCED) } else { BTreeSet::new() };
+    Demanding { subject: Museum::new(arm), demanded }
+}
+
+/// Returns the small workload on `system`, with this mistake of the museum.
+pub fn with_mistake(system: System, mutant: Mutant) -> Schedule<Options> {
+    let mut base = small(system);
+    base.options.mutant = Some(mutant.name().to_owned());
+    base
+}
+
+/// Lists the searches for one fault that the page shows: every system with fencing, and Redis without.
+pub fn systems() -> impl Iterator<Item = (System, Fencing)> {
+    let fenced = System::ALL.iter().filter(|system| **system != System::Toy);
+    fenced.map(|system| (*system, Fencing::On)).chain([(System::Redis, Fencing::Off)])
+}
+
+/// Runs all placements of at most `faults` faults in the small workload on `system`.
+///
+/// # Errors
+///
+/// As [`exhaust`].
+pub fn search(
+    system: System,
+    fencing: Fencing,
+    faults: usize,
+    threads: usize,
+) -> Result<Searched, ExhaustError> {
+    let scope = Scope { threads, ..Scope::of(faults) };
+    let found = exhaust(&subject(fencing), &small(system), &scope, |_| true)?;
+    Ok(Searched::of(system, fencing, &found))
+}
+
+/// Lists the mistakes of the museum, each with the systems on which it can be made.
+pub fn mistakes() -> impl Iterator<Item = (Mutant, System)> {
+    Mutant::ALL.iter().flat_map(|mutant| mutant.systems().into_iter().map(|system| (*mutant, system)))
+}
+
+/// Finds the least number of faults that shows this mistake in the small workload with fencing, at most
+/// [`MISTAKE_FAULTS_MAX`].
+///
+/// # Errors
+///
+/// As [`exhaust`].
+pub fn needed(mutant: Mutant, system: System, threads: usize) -> Result<Needed<Options>, ExhaustError> {
+    let scope = Scope { threads, ..Scope::of(MISTAKE_FAULTS_MAX) };
+    faults_needed(&subject(Fencing::On), &with_mistake(system, mutant), &scope)
+}

@@ -1,0 +1,33 @@
+//! The servers of the laboratory's world: those of its system, and the resource.
+
+use std::sync::Arc;
+
+use resource::Fencing;
+use resource::http::Config;
+use sim::servers::host::Host;
+use sim::servers::resource::ResourceHost;
+
+use super::given::MakeResource;
+use super::options::{Options, RESOURCE};
+use super::servers::Store;
+
+/// Returns the servers of `options` with the names of their processes. `given` replaces the laboratory's
+/// resource.
+pub(super) fn hosts(
+    options: &Options,
+    fencing: Fencing,
+    given: Option<&MakeResource>,
+) -> Vec<(String, Arc<dyn Host>)> {
+    let mut hosts = options.system.get().hosts(options);
+    hosts.push((RESOURCE.to_owned(), Arc::new(resource(options, fencing, given))));
+    hosts
+}
+
+fn resource(options: &Options, fencing: Fencing, given: Option<&MakeResource>) -> ResourceHost {
+    let config = Config { fencing, ..Config::default() };
+    match (given, options.resource.store) {
+        (Some(make), _) => make(options, config),
+        (None, Store::Memory) => ResourceHost::in_memory(config),
+        (None, Store::Redb) => ResourceHost::on_disk(config),
+    }
+}

@@ -1,0 +1,46 @@
+//! The lock laboratory: workers that lock, lock servers, and the resource to which the workers write. It is
+//! one [`Subject`](sim::Subject) of many.
+
+mod arm;
+mod classes;
+mod core;
+mod default;
+mod draw;
+mod excuses;
+mod fault_class;
+mod get_then_del;
+mod given;
+mod hosts;
+mod options;
+mod point;
+mod processes;
+mod rounds;
+mod scene;
+mod seat;
+mod servers;
+mod small;
+mod smaller;
+mod subject;
+mod system;
+mod systems;
+mod triggers;
+mod validate;
+mod wide;
+pub mod wire;
+mod worker;
+mod workloads;
+
+pub use arm::Arm;
+pub use draw::{draw, draw_class, draw_for};
+pub use excuses::excused;
+pub use fault_class::FaultClass;
+pub use given::Workplace;
+pub use options::{Options, schedule};
+pub use point::{Kind, Point};
+pub use scene::LabScene;
+pub use servers::{Etcd, Persistence, Recipe, Redis, Resource, Store, Tokens, Waiting};
+pub use small::small;
+pub use subject::{Lab, load, parse, run};
+pub use system::System;
+pub use validate::validate;
+pub use worker::{ReadMode, ReleaseMode, Worker, WorkerMode};

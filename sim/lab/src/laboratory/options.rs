@@ -1,0 +1,112 @@
+//! The options of the lock laboratory: its workers, their keys, the lock servers and the resource.
+
+use serde::{Deserialize, Serialize};
+use sim::{Schedule, Span};
+
+use super::default::is_default;
+use super::servers::{Etcd, Redis, Resource};
+use super::system::System;
+use super::worker::Worker;
+
+/// The name of the protected resource.
+pub(super) const RESOURCE: &str = "resource";
+
+/// The laboratory's own part of a schedule: workers, keys, lock servers and resource.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// The lock system that the workers use.
+    pub system: System,
+    /// The TTL of leases.
+    pub ttl: Span,
+    /// The drift margin: a client trusts its lease for this much less than the TTL. Default: the library's
+    /// own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub drift_margin: Option<Span>,
+    /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
+    #[serde(default = "default_keys")]
+    pub keys: Vec<String>,
+    /// The limit of the verdict `stuck`: the longest time, after all faults have healed, for which a waiter
+    /// may wait for a key, or a key may stay locked. Default: three times the longest TTL; with sessions at
+    /// least the longest TTL and 6 s.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub within: Option<Span>,
+    /// The name of the one mistake of all workers' locks, or of the resource, which the simulator must find.
+    /// Default: none.
+    ///
+    /// The laboratory itself knows no mistakes. The caller of [`Lab::with_lock`](super::Lab::with_lock),
+    /// [`Lab::with_worker`](super::Lab::with_worker) or [`Lab::with_resource`](super::Lab::with_resource)
+    /// defines the name.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mutant: Option<String>,
+    /// The Redis servers.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub redis: Redis,
+    /// The lock on etcd.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub etcd: Etcd,
+    /// The protected resource.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub resource: Resource,
+    /// The workers.
+    #[serde(rename = "worker")]
+    pub workers: Vec<Worker>,
+}
+
+/// Creates a schedule of `system` with these workers, no faults, and defaults for all else.
+pub fn schedule(about: &str, system: System, ttl: Span, workers: Vec<Worker>) -> Schedule<Options> {
+    Schedule::new(about, Options::new(system, ttl, workers))
+}
+
+impl Options {
+    /// Creates options of `system` with these workers, and defaults for all else.
+    pub fn new(system: System, ttl: Span, workers: Vec<Worker>) -> Self {
+        Self {
+            system,
+            ttl,
+            drift_margin: None,
+            keys: default_keys(),
+            within: None,
+            mutant: None,
+            redis: Redis::default(),
+            etcd: Etcd::default(),
+            resource: Resource::default(),
+            workers,
+        }
+    }
+
+    /// Returns the worker with this name.
+    pub fn worker(&self, name: &str) -> Option<&Worker> {
+        self.workers.iter().find(|worker| worker.name == name)
+    }
+
+    /// Returns the key that this worker locks and writes.
+    pub fn key_of<'a>(&'a self, worker: &'a Worker) -> &'a str {
+        worker.key.as_deref().or(self.keys.first().map(String::as_str)).unwrap_or_default()
+    }
+
+    /// Returns the TTL of this worker's leases.
+    pub fn ttl_of(&self, worker: &Worker) -> Span {
+        worker.ttl.unwrap_or(self.ttl)
+    }
+
+    /// Returns the limit of the verdict `stuck`: see the field `within`.
+    pub fn within(&self) -> Span {
+        self.within.unwrap_or_else(|| {
+            let longest = self.workers.iter().map(|worker| self.ttl_of(worker)).max().unwrap_or(self.ttl);
+            let session = self.cluster().map(|_| self.longest_retry().plus(longest));
+            longest.times(3).max(session.unwrap_or_default())
+        })
+    }
+
+    /// Returns the longest time between two requests of a waiter: the library's longest backoff (2 s), its
+    /// longest wait for an answer (1 s), and the latency of the network. With sessions, the backoff of the
+    /// connection comes before (2 s).
+    pub(super) fn longest_retry(&self) -> Span {
+        Span::from_secs(if self.cluster().is_some() { 6 } else { 4 })
+    }
+}
+
+fn default_keys() -> Vec<String> {
+    vec!["orders:42".into()]
+}

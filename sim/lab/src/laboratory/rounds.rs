@@ -1,0 +1,99 @@
+//! The rounds of a worker that holds the lock while it writes: acquire, read, work, check, write, release.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use dlock::{Backend, Lock, LockKey, Runtime};
+use futures_util::future::BoxFuture;
+use resource::client::{Client, Retry};
+use resource::worker::{Job, Reading, Worker};
+use sim::faults::Call;
+use sim::world::runtime::SimRuntime;
+
+use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
+use super::worker::{ReadMode, ReleaseMode, Worker as Spec};
+
+/// Boxes `future`, so that neither the future nor the stack of its polls is part of the caller. Otherwise a
+/// run would touch as much memory as its largest sibling needs.
+#[inline(never)]
+pub(super) fn apart<'a, T>(future: impl Future<Output = T> + Send + 'a) -> BoxFuture<'a, T> {
+    Box::pin(future)
+}
+
+/// Works all rounds of a worker, with a lock on this backend.
+pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backend: B) {
+    let Seat { process, options, spec, .. } = seat;
+    // The schedule was validated, so the key and the TTL are valid.
+    let (Ok(key), Ok(lock)) = (lock_key(options.key_of(spec)), Lock::new(backend, seat.lock_options()))
+    else {
+        return;
+    };
+    let runtime = process.runtime();
+    let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
+    let worker = Worker::new(lock, client, Yields(process.clone()));
+    let job = job(key, spec);
+    for round in 0..spec.rounds {
+        let mut acquire = Box::pin(worker.acquire(&job));
+        let acquired = match spec.cancel_at.get(round as usize) {
+            Some(pending) => drop_when_pending(*pending, acquire.as_mut()).await,
+            None => process.poll_cancellable(Call::Acquire, acquire.as_mut()).await,
+        };
+        if acquired.is_none() {
+            requests_are_sent(&runtime).await;
+        }
+        drop(acquire);
+        if let Some(Ok(handle)) = acquired {
+            // A round that fails is in the history; the next round goes on.
+            let _ = Box::pin(worker.hold(&job, handle)).await;
+        }
+        seat.think().await;
+    }
+}
+
+fn job(key: LockKey, spec: &Spec) -> Job {
+    Job {
+        key,
+        acquire_timeout: spec.deadline.duration(),
+        reading: match spec.read {
+            ReadMode::None => Reading::None,
+            ReadMode::Plain => Reading::Plain,
+            ReadMode::Fenced => Reading::Fenced,
+        },
+        work: spec.work.duration(),
+        check: spec.check,
+        renew: spec.renew.then(|| spec.renew_cap.map_or(RENEW_CAP, |cap| cap.duration())),
+        writes: u64::from(spec.writes),
+        retry: spec.retry_put.then(Retry::default),
+        answer_timeout: spec.deadline.duration(),
+        release: spec.release != ReleaseMode::None,
+    }
+}
+
+/// Longest time for which a lease is renewed if the schedule sets none: longer than any run.
+const RENEW_CAP: Duration = Duration::from_secs(3600);
+
+/// Runs `future` until it ends. Returns `None` when it has been pending for the `nth` time; the caller then
+/// drops it.
+async fn drop_when_pending<F: Future>(nth: u32, mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut pending = 0;
+    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => {
+            pending += 1;
+            if pending >= nth { Poll::Ready(None) } else { Poll::Pending }
+        }
+    })
+    .await
+}
+
+/// Waits until every ready task has run. A client hands its request to a task of its connection. A request
+/// that is dropped before that task runs is never sent, and leaves nothing to clean up.
+async fn requests_are_sent(runtime: &SimRuntime) {
+    runtime.sleep_until(runtime.now() + POLLS).await;
+}
+
+/// Time for 500 to 1000 polls of tasks: 50 to 100 ns pass in madsim with each. Less than the network needs
+/// for a segment.
+const POLLS: Duration = Duration::from_micros(50);

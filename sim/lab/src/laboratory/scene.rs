@@ -1,0 +1,176 @@
+//! A schedule of the laboratory as the scene of its faults.
+
+use std::ops::Deref;
+
+use sim::faults::{Call, Role, Scene};
+use sim::{Schedule, Span};
+
+use super::options::Options;
+use super::point::{Kind, Point};
+use super::servers::{Persistence, Store};
+use super::worker::ReleaseMode;
+
+/// A schedule of the laboratory: its rules, and the scene of its faults.
+pub struct LabScene<'a>(pub &'a Schedule<Options>);
+
+impl Deref for LabScene<'_> {
+    type Target = Schedule<Options>;
+
+    fn deref(&self) -> &Schedule<Options> {
+        self.0
+    }
+}
+
+impl Scene for LabScene<'_> {
+    fn processes(&self) -> Vec<String> {
+        self.options.processes()
+    }
+
+    fn role(&self, process: &str) -> Option<Role> {
+        // A cluster as a whole is no process.
+        if self.options.cluster() == Some(process) {
+            return None;
+        }
+        self.options.kind_of(process).map(|kind| match kind {
+            Kind::Worker => Role::Client,
+            Kind::Resource => Role::Resource,
+            Kind::Redis | Kind::Replica | Kind::Etcd | Kind::ZooKeeper | Kind::Server => Role::Server,
+        })
+    }
+
+    fn link(&self, from: &str, to: &str) -> Result<(), String> {
+        let is_link = match (Scene::role(self, from), Scene::role(self, to)) {
+            (Some(Role::Client), Some(Role::Client)) => false,
+            (Some(Role::Client), _) | (_, Some(Role::Client)) => true,
+            (Some(Role::Resource), _) | (_, Some(Role::Resource)) => false,
+            // The nodes of Redlock are independent.
+            _ => self.options.system.get().has_links(),
+        };
+        if is_link {
+            return Ok(());
+        }
+        Err("workers talk to lock servers and to the resource, and lock servers of a cluster to each other"
+            .into())
+    }
+
+    fn disk(&self, process: &str) -> Result<(), String> {
+        match self.options.kind_of(process) {
+            Some(Kind::Worker) => Err("a worker".into()),
+            Some(Kind::Server) => Err("it keeps its leases in memory".into()),
+            Some(Kind::Resource) if self.options.resource.store == Store::Memory => {
+                Err("resource.store = \"memory\"".into())
+            }
+            Some(Kind::Redis | Kind::Replica) if self.options.redis.persistence == Persistence::None => {
+                Err("redis.persistence = \"none\"".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn action(&self, process: &str, action: &str) -> Result<(), String> {
+        match (action, self.options.kind_of(process)) {
+            ("promote", Some(Kind::Replica)) | ("lead", Some(Kind::Etcd | Kind::ZooKeeper)) => Ok(()),
+            ("promote", _) if !self.options.redis.replica => {
+                Err("the schedule has no replica (redis.replica)".into())
+            }
+            ("promote", _) => Err("it is no replica".into()),
+            ("lead", _) => Err("only members of etcd and ZooKeeper have a leader".into()),
+            _ => Err(format!("no server can {action}")),
+        }
+    }
+
+    fn acquires(&self, process: &str) -> Result<(), String> {
+        match self.options.worker(process) {
+            Some(worker) if worker.acquires() => Ok(()),
+            Some(worker) => Err(format!("its `mode` is {}, it acquires nothing", worker.mode.name())),
+            None => Err("only workers acquire".into()),
+        }
+    }
+
+    fn calls(&self, process: &str, call: Call) -> Result<(), String> {
+        self.acquires(process)?;
+        let Some(worker) = self.options.worker(process) else { return Ok(()) };
+        match call {
+            Call::Renew if !worker.renew => Err("its `renew` is false".into()),
+            Call::Release if worker.release == ReleaseMode::None => Err("its `release` is none".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn evictable(&self) -> Result<&[String], String> {
+        if self.options.system.get().evicts() {
+            return Ok(&self.options.keys);
+        }
+        Err(format!("`{}`: it evicts nothing", self.options.system))
+    }
+
+    /// Returns false for the members of a cluster: they keep what a majority has acknowledged.
+    fn forgets(&self, process: &str, power_loss: bool) -> bool {
+        match self.options.kind_of(process) {
+            Some(Kind::Server) => true,
+            Some(Kind::Redis | Kind::Replica) => match self.options.redis.persistence {
+                Persistence::None => true,
+                Persistence::EverySec => power_loss,
+                Persistence::Always => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn expires_keys(&self, process: &str) -> bool {
+        matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica | Kind::Server))
+    }
+
+    fn knows_margins(&self) -> bool {
+        true
+    }
+
+    fn scale(&self) -> Span {
+        self.options.ttl
+    }
+
+    fn rounds(&self, process: &str) -> u32 {
+        self.options.worker(process).map_or(3, |worker| worker.rounds)
+    }
+
+    fn has_leader(&self) -> bool {
+        self.options.cluster().is_some()
+    }
+
+    fn speakers(&self) -> Vec<String> {
+        self.options.system.get().speakers(&self.options)
+    }
+
+    fn points(&self, process: &str) -> Vec<String> {
+        names(self.points_of(process).filter(worth_aiming_at))
+    }
+
+    fn points_inside(&self, client: &str) -> Vec<String> {
+        let is_inside =
+            |point: &Point| (Point::Granted..=Point::Checked).contains(point) && *point != Point::NotGranted;
+        names(self.points_of(client).filter(is_inside))
+    }
+
+    fn points_of_reply(&self, process: &str) -> Vec<String> {
+        let last = if self.has_leader() { Point::Granted } else { Point::EvalSha };
+        match Scene::role(self, process) {
+            Some(Role::Resource) => names([Point::Accepted]),
+            _ => names([Point::Granted, Point::Granted, Point::Deleted, last]),
+        }
+    }
+
+    fn may_lose_power(&self, _: &str) -> bool {
+        self.options.redis.persistence != Persistence::None
+    }
+}
+
+fn names(points: impl IntoIterator<Item = Point>) -> Vec<String> {
+    points.into_iter().map(|point| point.name().to_owned()).collect()
+}
+
+/// Returns true if most runs pass the point. Locks work by scripts, so the only such commands are those that
+/// run a script.
+fn worth_aiming_at(point: &Point) -> bool {
+    matches!(point, Point::Eval | Point::EvalSha)
+        || !(point.is_command() || matches!(point, Point::NotGranted | Point::Lost))
+}

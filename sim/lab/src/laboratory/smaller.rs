@@ -1,0 +1,111 @@
+//! Smaller options, for shrinking: fewer workers, keys, nodes, rounds and writes, and defaults for the rest.
+
+use sim::Span;
+
+use super::options::Options;
+use super::servers::{Etcd, Redis, Resource};
+use super::worker::Worker;
+
+/// Returns smaller options, those that leave out most first. Some are not valid.
+pub(super) fn smaller(options: &Options) -> Vec<Options> {
+    let mut smaller = fewer_workers(options);
+    smaller.extend(fewer_keys(options));
+    smaller.extend(simpler_servers(options));
+    for number in 0..options.workers.len() {
+        let simpler = simpler_workers(&options.workers[number]).into_iter();
+        smaller.extend(simpler.map(|worker| {
+            let mut options = options.clone();
+            options.workers[number] = worker;
+            options
+        }));
+    }
+    smaller.retain(|other| other != options);
+    smaller
+}
+
+fn fewer_workers(options: &Options) -> Vec<Options> {
+    let without = |number: usize| {
+        let mut options = options.clone();
+        options.workers.remove(number);
+        options
+    };
+    (0..options.workers.len()).rev().map(without).collect()
+}
+
+/// Returns options with all workers on one key, and options with only the keys that workers lock.
+fn fewer_keys(options: &Options) -> Vec<Options> {
+    if options.keys.len() < 2 {
+        return Vec::new();
+    }
+    let on_one = |key: &String| {
+        let mut options = Options { keys: vec![key.clone()], ..options.clone() };
+        options.workers.iter_mut().for_each(|worker| worker.key = None);
+        options
+    };
+    let mut smaller: Vec<Options> = options.keys.iter().map(on_one).collect();
+    let mut used = options.clone();
+    used.keys.retain(|key| options.workers.iter().any(|worker| options.key_of(worker) == key));
+    // Without a key of its own, a worker locks the first one.
+    used.workers.iter_mut().zip(&options.workers).for_each(|(used, worker)| {
+        used.key = Some(options.key_of(worker).to_owned());
+    });
+    smaller.extend((used.keys.len() < options.keys.len()).then_some(used));
+    smaller
+}
+
+fn simpler_servers(options: &Options) -> Vec<Options> {
+    let redis = options.redis;
+    let plain = Redis::default();
+    let servers = [
+        Redis { nodes: redis.nodes.saturating_sub(2).max(1), ..redis },
+        Redis { nodes: redis.nodes.saturating_sub(1).max(1), ..redis },
+        Redis { replica: plain.replica, ..redis },
+        Redis { persistence: plain.persistence, ..redis },
+        Redis { fence_start: plain.fence_start, ..redis },
+        Redis { tokens: plain.tokens, ..redis },
+        Redis { waiting: plain.waiting, ..redis },
+    ];
+    let mut smaller: Vec<Options> =
+        servers.into_iter().map(|redis| Options { redis, ..options.clone() }).collect();
+    smaller.push(Options { etcd: Etcd::default(), ..options.clone() });
+    smaller.push(Options { resource: Resource::default(), ..options.clone() });
+    smaller.push(Options { drift_margin: None, ..options.clone() });
+    smaller.push(Options { within: None, ..options.clone() });
+    smaller
+}
+
+/// The changes that make a worker simpler.
+const SIMPLER: &[fn(&mut Worker)] = &[
+    |worker| worker.rounds = 1,
+    |worker| worker.rounds = worker.rounds.saturating_sub(1).max(1),
+    |worker| worker.writes = 1,
+    |worker| worker.cancel_at.clear(),
+    |worker| worker.think = Span::ZERO,
+    |worker| worker.starts = Span::ZERO,
+    |worker| worker.ttl = None,
+    |worker| worker.renew_cap = None,
+    |worker| (worker.renew, worker.renew_cap) = (false, None),
+    |worker| worker.read = Worker::default().read,
+    |worker| worker.release = Worker::default().release,
+    |worker| worker.retry_put = Worker::default().retry_put,
+    |worker| worker.check = Worker::default().check,
+    |worker| worker.deadline = Worker::default().deadline,
+    |worker| worker.work = Worker::default().work,
+    |worker| worker.attempts = None,
+];
+
+fn simpler_workers(worker: &Worker) -> Vec<Worker> {
+    let plain = Worker {
+        name: worker.name.clone(),
+        mode: worker.mode.clone(),
+        key: worker.key.clone(),
+        ..Worker::default()
+    };
+    let changed = SIMPLER.iter().map(|change| {
+        let mut worker = worker.clone();
+        change(&mut worker);
+        worker.cancel_at.truncate(worker.rounds as usize);
+        worker
+    });
+    std::iter::once(plain).chain(changed).filter(|simpler| simpler != worker).collect()
+}

@@ -1,0 +1,123 @@
+//! An etcd cluster of three.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dlock::etcd::{Etcd, EtcdOptions};
+use futures_util::future::BoxFuture;
+use history::Name;
+use sim::servers::etcd;
+use sim::servers::host::Host;
+use sim::{Invalid, Place, Span};
+
+use super::super::fault_class::FaultClass;
+use super::super::options::Options;
+use super::super::point::Kind;
+use super::super::rounds::{apart, work};
+use super::super::seat::Seat;
+use super::super::servers::Recipe;
+use super::redis::without_redis;
+use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered};
+use crate::etcd_lock_service::EtcdLockService;
+
+/// The cluster's name in the history.
+const NAME: &str = "etcd";
+
+/// The system `etcd`.
+pub(super) struct Cluster;
+
+impl LockSystem for Cluster {
+    fn servers(&self, _: &Options) -> Vec<(String, Kind)> {
+        numbered(NAME, MEMBERS, Kind::Etcd)
+    }
+
+    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
+        let mut setup = etcd::ClusterOptions::new(NAME, names(&self.servers(options)));
+        setup.rechecks_waiters = !options.etcd.trusts_waiters;
+        let cluster = etcd::Cluster::new(setup);
+        let host = |name: String| {
+            let member = cluster.member(&name)?;
+            Some((name, Arc::new(member) as Arc<dyn Host>))
+        };
+        names(&self.servers(options)).into_iter().filter_map(host).collect()
+    }
+
+    fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
+        seat.members(&names(&self.servers(seat.options)), 2379)
+    }
+
+    fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        apart(lock(seat))
+    }
+
+    fn cluster(&self) -> Option<(&'static str, Kind)> {
+        Some((NAME, Kind::Etcd))
+    }
+
+    fn check(&self, options: &Options) -> Result<(), Invalid> {
+        if options.etcd.trusts_waiters && options.etcd.recipe == Recipe::Queue {
+            let problem = "`trusts_waiters` is the Lock service's: it needs recipe = \"service\"";
+            return Err(Place::top("etcd").key("trusts_waiters").says(problem));
+        }
+        without_redis(options)
+    }
+
+    fn check_ttl(&self, place: &Place, ttl: Span) -> Result<(), Invalid> {
+        let is_whole = ttl.as_nanos().is_multiple_of(1_000_000_000);
+        if is_whole && ttl >= Span::from_secs(2) {
+            return Ok(());
+        }
+        let rule = "etcd's leases live for whole seconds, 2s at least: one and a half election timeouts";
+        Err(place.says(format!("`ttl` = {ttl}: {rule}")))
+    }
+
+    fn speakers(&self, _: &Options) -> Vec<String> {
+        vec![NAME.to_owned()]
+    }
+
+    /// Returns no name for etcd's own Lock service: its keys don't name their owners.
+    fn voters(&self, options: &Options) -> Vec<Name> {
+        match options.etcd.recipe {
+            Recipe::Queue => vec![Name::from(NAME)],
+            Recipe::Service => Vec::new(),
+        }
+    }
+
+    /// Returns false for etcd's Lock service: it is fair, too, but knows waiters by their leases only.
+    fn is_fair(&self, options: &Options) -> bool {
+        options.etcd.recipe == Recipe::Queue
+    }
+
+    fn quorum(&self, options: &Options) -> Vec<String> {
+        names(&self.servers(options))
+    }
+
+    fn key_grace(&self) -> Duration {
+        SESSION_GRACE
+    }
+
+    fn has_class(&self, class: FaultClass) -> bool {
+        class != FaultClass::Failover
+    }
+
+    fn ttls_millis(&self) -> &'static [u64] {
+        &[2000, 3000, 4000]
+    }
+}
+
+async fn lock(seat: Seat<'_>) {
+    let members = Cluster.addresses(&seat);
+    let session = seat.options.ttl_of(seat.spec).duration();
+    match seat.options.etcd.recipe {
+        // The schedule was validated, so the members and the TTL are valid.
+        Recipe::Queue => {
+            if let Ok(etcd) = Etcd::new(seat.process.runtime(), &members, EtcdOptions::new(session)) {
+                apart(work(seat, etcd)).await;
+            }
+        }
+        Recipe::Service => {
+            let service = EtcdLockService::new(seat.process.runtime(), &members, session);
+            apart(work(seat, service)).await;
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Validates schedules: names exist, numbers make sense, and no option is a silent no-op.
+//!
+//! `triggers` validates the triggers of faults; each fault validates its own action.
+
+use std::collections::BTreeSet;
+
+use sim::faults::NETWORK;
+use sim::sim::{Expect, Outcome};
+use sim::{Invalid, Place, Schedule, Span};
+
+use super::arm::{ARMS, Arm};
+use super::options::Options;
+use super::point::Kind;
+use super::scene::LabScene;
+use super::worker::{ReleaseMode, Worker, WorkerMode};
+
+/// The most workers of a schedule. Each takes some 4 MB.
+const WORKERS_MAX: usize = 500;
+
+/// The shortest TTL, well above the drift margin.
+const TTL_MIN: Span = Span::from_millis(10);
+/// The longest TTL: schedules run for minutes.
+const TTL_MAX: Span = Span::from_secs(3600);
+/// The longest name of a worker in bytes: `dlock` allows as many in owner tokens.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Checks that the schedule can be run. [`parse`](super::parse) has done this already.
+///
+/// # Errors
+///
+/// [`Invalid`] for the first rule that it breaks, in the order of the file.
+pub fn validate(schedule: &Schedule<Options>) -> Result<(), Invalid> {
+    LabScene(schedule).validate()
+}
+
+impl LabScene<'_> {
+    fn validate(&self) -> Result<(), Invalid> {
+        self.check_shared(&ARMS)?;
+        check_ttl(&Place::top("ttl"), self.options.ttl)?;
+        self.options.system.get().check_ttl(&Place::top("ttl"), self.options.ttl)?;
+        self.check_keys()?;
+        if let Some(within) = self.options.within {
+            check_span("within", within)?;
+        }
+        self.options.system.get().check(&self.options)?;
+        self.check_workers()?;
+        self.check_faults()?;
+        check_expect(self, &self.expect)
+    }
+
+    fn check_keys(&self) -> Result<(), Invalid> {
+        let place = Place::top("keys");
+        if self.options.keys.is_empty() {
+            return Err(place.says("`keys` is empty: workers need a key to lock"));
+        }
+        let mut seen = BTreeSet::new();
+        for (at, key) in self.options.keys.iter().enumerate() {
+            let place = place.index(at);
+            let lock_key = key.split_once(':').map(|(kind, id)| dlock::LockKey::new(kind, id));
+            match lock_key {
+                None => {
+                    return Err(place.says(format!("`{key}` is no key: write type:id, such as orders:42")));
+                }
+                Some(Err(error)) => return Err(place.says(format!("`{key}` is no key: {error}"))),
+                Some(Ok(_)) if !seen.insert(key) => {
+                    return Err(place.says(format!("two keys are called `{key}`")));
+                }
+                Some(Ok(_)) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_workers(&self) -> Result<(), Invalid> {
+        let place = Place::top("worker");
+        if self.options.workers.is_empty() {
+            return Err(place.says("the schedule has no worker: add a [[worker]]"));
+        }
+        let count = self.options.workers.len();
+        if count > WORKERS_MAX {
+            let problem = format!("{count} workers are too many: one run has memory for {WORKERS_MAX}");
+            return Err(place.says(problem));
+        }
+        let mut seen = BTreeSet::new();
+        for (at, worker) in self.options.workers.iter().enumerate() {
+            let place = place.index(at);
+            check_name(&place, &worker.name)?;
+            if !seen.insert(&worker.name) {
+                return Err(place.key("name").says(format!("two workers are called `{}`", worker.name)));
+            }
+            self.check_worker(&place, worker)?;
+        }
+        Ok(())
+    }
+
+    fn check_worker(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+        let name = &worker.name;
+        if worker.starts >= self.limit {
+            let problem = format!(
+                "`{name}` starts at {}, when the run is over (`limit` = {})",
+                worker.starts, self.limit
+            );
+            return Err(place.key("starts").says(problem));
+        }
+        if let Some(key) = worker.key.as_ref().filter(|key| !self.options.keys.contains(key)) {
+            let problem =
+                format!("unknown key `{key}` of `{name}`: the schedule has {}", self.options.keys.join(", "));
+            return Err(place.key("key").says(problem));
+        }
+        for (field, count) in [("rounds", worker.rounds), ("writes", worker.writes)] {
+            if count == 0 {
+                return Err(place
+                    .key(field)
+                    .says(format!("`{field}` of `{name}` is 0: it must be 1 at least")));
+            }
+        }
+        if worker.release == ReleaseMode::GetDel && !self.options.system.get().has_get_del() {
+            let problem = format!(
+                "`release` = \"get-del\" of `{name}`: it does not apply to `{}`",
+                self.options.system
+            );
+            return Err(place.key("release").says(problem));
+        }
+        check_mode(place, worker)?;
+        self.check_lease(place, worker)?;
+        check_cancels(place, worker)
+    }
+
+    fn check_lease(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+        let name = &worker.name;
+        for (field, span) in [("deadline", Some(worker.deadline)), ("renew_cap", worker.renew_cap)] {
+            if span.is_some_and(|span| span.is_zero()) {
+                return Err(place.key(field).says(format!("`{field}` of `{name}` is 0s: give it some time")));
+            }
+        }
+        if let Some(ttl) = worker.ttl {
+            check_ttl(&place.key("ttl"), ttl)?;
+            self.options.system.get().check_ttl(&place.key("ttl"), ttl)?;
+        }
+        if worker.renew_cap.is_some() && !worker.renew {
+            return Err(place
+                .key("renew_cap")
+                .says(format!("`renew_cap` needs `renew = true`: `{name}` does not renew")));
+        }
+        let ttl = self.options.ttl_of(worker);
+        match self.options.drift_margin.filter(|margin| *margin >= ttl) {
+            None => Ok(()),
+            Some(margin) => {
+                let problem =
+                    format!("`drift_margin` = {margin} leaves nothing of the TTL of `{name}`, {ttl}");
+                Err(Place::top("drift_margin").says(problem))
+            }
+        }
+    }
+}
+
+fn check_span(field: &'static str, span: Span) -> Result<(), Invalid> {
+    if span.is_zero() {
+        Err(Place::top(field).says(format!("`{field}` is 0s: give it some time")))
+    } else {
+        Ok(())
+    }
+}
+
+/// Checks the limits of a TTL. `dlock` also refuses a TTL that its drift margin uses up, or above a year.
+fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
+    if (TTL_MIN..=TTL_MAX).contains(&ttl) {
+        return Ok(());
+    }
+    Err(place.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
+}
+
+/// Checks a worker's name. It is part of owner tokens, traces and expectations, so it must be readable, and
+/// must not be the name of a server.
+fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
+    if name.is_empty() {
+        return Err(place.says("a worker has no name: write name = \"a\""));
+    }
+    let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    let problem = if name.len() > NAME_BYTES_MAX {
+        format!("`{name}` is too long for a worker's name: {NAME_BYTES_MAX} bytes are allowed")
+    } else if !letters || name.starts_with('-') {
+        format!("`{name}` is no name for a worker: take lower-case letters, digits and dashes")
+    } else if let Some(owner) = reserved(name) {
+        format!("`{name}` is no name for a worker: {owner} is called so")
+    } else {
+        return Ok(());
+    };
+    Err(place.key("name").says(problem))
+}
+
+/// Returns a noun for the process that has `name` in any schedule, if there is one. Servers are numbered
+/// (`redis-1`, `replica-1`, `etcd-1`, `zookeeper-1`); a kind without a number names a cluster, or the address
+/// of the lock. Events of links belong to `network`, and events of no process to `harness`.
+fn reserved(name: &str) -> Option<&'static str> {
+    let is_number = |rest: &str| {
+        let number = rest.strip_prefix('-');
+        rest.is_empty() || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let is_server = |kind: &&Kind| name.strip_prefix(kind.name()).is_some_and(is_number);
+    let servers = Kind::ALL.iter().filter(|kind| kind.is_server());
+    match name {
+        NETWORK => Some("the network"),
+        "harness" => Some("the simulator itself"),
+        _ if name == Kind::Resource.name() => Some(Kind::Resource.noun()),
+        _ => servers.into_iter().find(is_server).map(|kind| kind.noun()),
+    }
+}
+
+/// Checks that the worker's workload exists, and that the worker's options apply to it.
+fn check_mode(place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    match worker.mode.workload() {
+        Some(workload) => workload.check(place, worker),
+        None => {
+            let known = WorkerMode::names().collect::<Vec<_>>().join(", ");
+            let problem = format!("unknown worker mode `{}`: known are {known}", worker.mode.name());
+            Err(place.key("mode").says(problem))
+        }
+    }
+}
+
+fn check_cancels(place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    let (place, name) = (place.key("cancel_at"), &worker.name);
+    if let Some(at) = worker.cancel_at.iter().position(|pending| *pending == 0) {
+        return Err(place
+            .index(at)
+            .says(format!("`cancel_at` of `{name}` holds a 0: pendings are counted from 1")));
+    }
+    if worker.cancel_at.len() as u64 > u64::from(worker.rounds) {
+        let problem = format!(
+            "`cancel_at` of `{name}` has {} entries for {} rounds",
+            worker.cancel_at.len(),
+            worker.rounds
+        );
+        return Err(place.says(problem));
+    }
+    Ok(())
+}
+
+fn check_expect(schedule: &Schedule<Options>, expect: &Expect) -> Result<(), Invalid> {
+    let place = Place::top("expect");
+    if let Some(outcome) = expect.of(Arm::Unfenced.name()) {
+        let place = place.key("unfenced");
+        for (field, writes) in [("refused", &outcome.refused), ("refused_reads", &outcome.refused_reads)] {
+            if let Some(first) = writes.as_ref().and_then(|writes| writes.first()) {
+                let problem = format!("`{field}` holds {first}: a resource without fencing refuses nothing");
+                return Err(place.key(field).says(problem));
+            }
+        }
+        check_outcome(schedule, &place, outcome)?;
+    }
+    match expect.of(Arm::Fenced.name()) {
+        Some(outcome) => check_outcome(schedule, &place.key("fenced"), outcome),
+        None => Ok(()),
+    }
+}
+
+fn check_outcome(schedule: &Schedule<Options>, place: &Place, outcome: &Outcome) -> Result<(), Invalid> {
+    let lists = [
+        ("accepted", &outcome.accepted),
+        ("refused", &outcome.refused),
+        ("refused_reads", &outcome.refused_reads),
+        ("repeated", &outcome.repeated),
+    ];
+    let names = || schedule.options.workers.iter().map(|worker| worker.name.as_str());
+    for (field, writes) in lists {
+        for (at, write) in writes.iter().flatten().enumerate() {
+            if !names().any(|name| name == write.worker.as_str()) {
+                let known = names().collect::<Vec<_>>().join(", ");
+                let problem =
+                    format!("unknown worker `{}` in `{field}`: the schedule has {known}", write.worker);
+                return Err(place.key(field).index(at).says(problem));
+            }
+        }
+    }
+    Ok(())
+}

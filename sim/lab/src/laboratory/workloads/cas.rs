@@ -1,0 +1,92 @@
+//! Compare and set: a worker without the lock. It reads, works and writes on the condition that nothing has
+//! been written since, with the real HTTP client.
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use resource::ResourceKey;
+use resource::client::{Client, Retry};
+use resource::store::Snapshot;
+use resource::update::{Update, Updater};
+use sim::{Invalid, Place};
+
+use super::super::point::Point;
+use super::super::rounds::apart;
+use super::super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
+use super::super::worker::Worker as Spec;
+use super::Workload;
+
+/// The workload `cas`.
+pub(super) struct Updating;
+
+impl Workload for Updating {
+    fn name(&self) -> &'static str {
+        "cas"
+    }
+
+    fn acquires(&self) -> bool {
+        false
+    }
+
+    /// Refuses options of the lock, which would have no effect, and 0 attempts.
+    fn check(&self, place: &Place, worker: &Spec) -> Result<(), Invalid> {
+        if worker.attempts == Some(0) {
+            let problem = format!("`attempts` of `{}` is 0: it must be 1 at least", worker.name);
+            return Err(place.key("attempts").says(problem));
+        }
+        match worker.option_of_locks() {
+            None => Ok(()),
+            Some(field) => Err(place.key(field).says(format!(
+                "`{field}` does not apply to `mode = \"cas\"`: `{}` takes no lock, and always reads and \
+                 writes once an attempt",
+                worker.name
+            ))),
+        }
+    }
+
+    fn reads(&self, _: &Spec) -> bool {
+        true
+    }
+
+    fn never_passes(&self, _: &Spec, point: Point) -> Option<&'static str> {
+        let passes = matches!(point, Point::Read | Point::Worked | Point::Sent | Point::Answered);
+        (!passes).then_some("its `mode` is cas, it takes no lock")
+    }
+
+    fn rounds<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
+        apart(rounds(seat))
+    }
+}
+
+/// Works all rounds of a worker: one update in each.
+async fn rounds(seat: Seat<'_>) {
+    let Seat { process, options, spec, .. } = seat;
+    // The schedule was validated, so the key is valid.
+    let Some(key) = lock_key(options.key_of(spec)).ok().and_then(|key| ResourceKey::try_from(&key).ok())
+    else {
+        return;
+    };
+    let runtime = process.runtime();
+    let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
+    let updater = Updater::new(runtime, client, Yields(process.clone()), &spec.name);
+    let update = update(key, spec);
+    for _ in 0..spec.rounds {
+        // An update that is given up is in the history; the next round goes on.
+        let _ = updater.update(&update, |seen| successor(spec, seen)).await;
+        seat.think().await;
+    }
+}
+
+fn update(key: ResourceKey, spec: &Spec) -> Update {
+    let update = Update::new(key, spec.work.duration());
+    Update {
+        attempts: spec.attempts.unwrap_or(update.attempts),
+        retry: spec.retry_put.then(Retry::default),
+        answer_timeout: spec.deadline.duration(),
+        ..update
+    }
+}
+
+/// Returns the value to write: it names the writer and the version that was read.
+fn successor(spec: &Spec, seen: &Snapshot) -> Bytes {
+    Bytes::from(format!("{} after {}", spec.name, seen.version))
+}

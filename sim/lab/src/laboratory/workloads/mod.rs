@@ -1,0 +1,75 @@
+//! The workloads of the laboratory's workers, one file each with one row here. They use the real lock library
+//! and the real HTTP client.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use sim::{Invalid, Place, Process};
+
+use super::given::Given;
+use super::options::Options;
+use super::point::Point;
+use super::seat::Seat;
+use super::worker::{Worker, WorkerMode};
+
+mod cas;
+mod lock;
+mod read;
+
+/// All workloads.
+const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading];
+
+/// A workload: the rounds of a worker.
+pub(super) trait Workload: Sync {
+    /// Returns its name, as in the `mode` of a worker.
+    fn name(&self) -> &'static str;
+
+    /// Returns true if its workers acquire the lock.
+    fn acquires(&self) -> bool;
+
+    /// Checks the options of a worker at `place`. Refuses one that does not apply to the workload.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with the option.
+    fn check(&self, place: &Place, worker: &Worker) -> Result<(), Invalid>;
+
+    /// Returns true if the worker reads the resource without a token.
+    fn reads(&self, worker: &Worker) -> bool;
+
+    /// Returns the reason why the worker never passes the point; `None` if it may pass it.
+    fn never_passes(&self, worker: &Worker, point: Point) -> Option<&'static str>;
+
+    /// Works all rounds of a worker.
+    fn rounds<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
+}
+
+impl WorkerMode {
+    /// Returns the names of all workloads.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        WORKLOADS.iter().map(|workload| workload.name())
+    }
+
+    /// Returns the workload; `None` if the name is unknown.
+    pub(super) fn workload(&self) -> Option<&'static dyn Workload> {
+        WORKLOADS.iter().copied().find(|workload| workload.name() == self.name())
+    }
+}
+
+impl Worker {
+    /// Returns true if the worker acquires the lock.
+    pub(super) fn acquires(&self) -> bool {
+        self.mode.workload().is_some_and(Workload::acquires)
+    }
+}
+
+/// Runs the worker `number`: waits for its start, then works all its rounds.
+pub(super) async fn main(process: Process, options: Arc<Options>, number: usize, given: Given) {
+    let spec = &options.workers[number];
+    process.sleep(spec.starts.duration()).await;
+    let seat = Seat { process: &process, options: &options, spec, number, given: &given };
+    // The schedule was validated, so there is a workload of that name.
+    if let Some(workload) = spec.mode.workload() {
+        workload.rounds(seat).await;
+    }
+}

@@ -1,0 +1,22 @@
+//! The lock laboratory, on top of the simulator: workers that lock, known mistakes, and what is made of their
+//! runs.
+//!
+//! [`Lab`] is a subject of the library `sim`: workers, lock servers and the resource to which the workers
+//! write. [`museum`] puts one known mistake into it. [`corpus`] holds the kept schedules, [`compare`],
+//! [`exhaustive`] and [`gallery`] are made of runs, and [`serve`] runs the simulated servers on real ports.
+//! The program `sim` is the command line of all this.
+
+pub mod compare;
+pub mod corpus;
+pub mod etcd_lock_service;
+pub mod exhaustive;
+pub mod gallery;
+mod laboratory;
+pub mod museum;
+pub mod serve;
+
+pub use laboratory::{
+    Arm, Etcd, FaultClass, Kind, Lab, LabScene, Options, Persistence, Point, ReadMode, Recipe, Redis,
+    ReleaseMode, Resource, Store, System, Tokens, Waiting, Worker, WorkerMode, Workplace, draw, draw_class,
+    draw_for, excused, load, parse, run, schedule, small, validate, wire,
+};

@@ -1,0 +1,204 @@
+//! The parts of a mutant: a lock on one or more systems, a worker, the resource, or the options of the
+//! servers.
+
+use dlock::AnyBackend;
+use dlock::etcd::Etcd;
+use dlock::redis::Redis;
+use dlock::zookeeper::ZooKeeper;
+use futures_util::future::BoxFuture;
+use resource::http::Config;
+use sim::servers::resource::ResourceHost;
+use sim::world::runtime::SimRuntime;
+
+use super::correct::Faultless;
+use super::lock::{self, on};
+use super::plain_redlock::{Flaw, on_redlock};
+use super::store::{self, resource};
+use super::worker::{self, rounds};
+use crate::{Lab, Options, System, Tokens, Workplace};
+
+type MakeLock = Box<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
+type MakeWorker = fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>>;
+type MakeResource = fn(&Options, Config) -> ResourceHost;
+type Deploy = fn(&mut Options);
+
+/// A mistake and its twin, which is the same without the mistake. Every schedule that convicts the mistake
+/// must acquit the twin. On a system without such a lock, the system's own lock is used.
+#[derive(Default)]
+pub(super) struct Exhibit {
+    mistaken: Parts,
+    twin: Parts,
+    deploy: Option<Deploy>,
+    /// The systems on which a mistake outside the lock can be shown; all if empty.
+    only_on: Vec<System>,
+    /// True if the lock counts its own grants: a schedule can't give it tokens by time.
+    counts: bool,
+}
+
+/// The parts that replace those of a laboratory.
+#[derive(Default)]
+struct Parts {
+    locks: Vec<(System, MakeLock)>,
+    worker: Option<MakeWorker>,
+    resource: Option<MakeResource>,
+}
+
+impl Exhibit {
+    /// Creates an exhibit of a lock on one Redis.
+    pub(super) fn redis<M: lock::Mistake>() -> Self {
+        Self::default().and(System::Redis, on::<Redis<SimRuntime>, M>, on::<Redis<SimRuntime>, Faultless>)
+    }
+
+    /// Sets the twin on one Redis, for a mistake whose correct form needs more than the library's calls.
+    pub(super) fn twin<M: lock::Mistake>(mut self) -> Self {
+        self.twin.locks.retain(|(system, _)| *system != System::Redis);
+        self.twin.locks.push((System::Redis, Box::new(on::<Redis<SimRuntime>, M>)));
+        self
+    }
+
+    /// Marks that the lock counts its tokens itself.
+    pub(super) fn counting(self) -> Self {
+        Self { counts: true, ..self }
+    }
+
+    /// Creates an exhibit of a lock on several Redis servers.
+    pub(super) fn redlock(flaw: Flaw) -> Self {
+        Self::default().and_redlock(flaw)
+    }
+
+    /// Adds a lock on several Redis servers.
+    pub(super) fn and_redlock(self, flaw: Flaw) -> Self {
+        let make = |flaw: Option<Flaw>| move |place: &Workplace<'_>| on_redlock(place, flaw);
+        self.and(System::Redlock, make(Some(flaw)), make(None))
+    }
+
+    /// Creates an exhibit of a lock on etcd.
+    pub(super) fn etcd<M: lock::Mistake<Etcd<SimRuntime>>>() -> Self {
+        Self::default().and_etcd::<M>()
+    }
+
+    /// Adds a lock on etcd.
+    pub(super) fn and_etcd<M: lock::Mistake<Etcd<SimRuntime>>>(self) -> Self {
+        self.and(System::Etcd, on::<Etcd<SimRuntime>, M>, on::<Etcd<SimRuntime>, Faultless>)
+    }
+
+    /// Creates an exhibit of a lock on ZooKeeper.
+    pub(super) fn zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>() -> Self {
+        Self::default().and_zookeeper::<M>()
+    }
+
+    /// Adds a lock on ZooKeeper.
+    pub(super) fn and_zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>(self) -> Self {
+        self.and(System::ZooKeeper, on::<ZooKeeper<SimRuntime>, M>, on::<ZooKeeper<SimRuntime>, Faultless>)
+    }
+
+    /// Creates an exhibit of a lock on ZooKeeper that shares nothing with the library's, with its twin.
+    pub(super) fn own_zookeeper(
+        make: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
+        twin: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
+    ) -> Self {
+        Self::default().and(System::ZooKeeper, make, twin)
+    }
+
+    fn and(
+        mut self,
+        system: System,
+        make: impl Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
+        twin: impl Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync + 'static,
+    ) -> Self {
+        self.mistaken.locks.push((system, Box::new(make)));
+        self.twin.locks.push((system, Box::new(twin)));
+        self
+    }
+
+    /// Creates an exhibit of workers, with any lock.
+    pub(super) fn worker<M: worker::Mistake>() -> Self {
+        let mut exhibit = Self::default();
+        exhibit.mistaken.worker = Some(rounds::<M>);
+        exhibit.twin.worker = Some(rounds::<Faultless>);
+        exhibit
+    }
+
+    /// Creates an exhibit of the resource, with any lock.
+    pub(super) fn resource<M: store::Mistake>() -> Self {
+        Self::default().and_resource::<M>()
+    }
+
+    /// Adds the resource.
+    pub(super) fn and_resource<M: store::Mistake>(mut self) -> Self {
+        self.mistaken.resource = Some(resource::<M>);
+        self.twin.resource = Some(resource::<Faultless>);
+        self
+    }
+
+    /// Creates an exhibit of the operator, who changes the options of the servers.
+    pub(super) fn deployment(deploy: Deploy) -> Self {
+        Self { deploy: Some(deploy), ..Self::default() }
+    }
+
+    /// Restricts the mistake to this system.
+    pub(super) fn only_on(mut self, system: System) -> Self {
+        self.only_on.push(system);
+        self
+    }
+
+    /// Returns true if the mistake can be made on this system.
+    pub(super) fn applies_to(&self, system: System) -> bool {
+        if self.mistaken.locks.is_empty() {
+            self.only_on.is_empty() || self.only_on.contains(&system)
+        } else {
+            self.mistaken.lock_on(system).is_some()
+        }
+    }
+
+    /// Returns the part that makes the mistake.
+    pub(super) fn made_by(&self) -> &'static str {
+        match (self.mistaken.locks.is_empty(), self.mistaken.worker, self.mistaken.resource) {
+            (false, ..) => "lock",
+            (_, Some(_), _) => "worker",
+            (_, _, Some(_)) => "resource",
+            _ => "deployment",
+        }
+    }
+
+    /// Changes drawn options with which the exhibit can't be shown.
+    pub(super) fn suit(&self, options: &mut Options) {
+        if self.counts {
+            options.redis.tokens = Tokens::Counter;
+        }
+    }
+
+    /// Changes the options of the servers to those with the mistake.
+    pub(super) fn deploy(&self, options: &mut Options) {
+        if let Some(deploy) = self.deploy {
+            deploy(options);
+        }
+    }
+
+    /// Puts the mistake into the laboratory.
+    pub(super) fn put_into(self, lab: Lab) -> Lab {
+        self.mistaken.put_into(lab)
+    }
+
+    /// Puts the twin into the laboratory.
+    pub(super) fn put_twin_into(self, lab: Lab) -> Lab {
+        self.twin.put_into(lab)
+    }
+}
+
+impl Parts {
+    fn put_into(self, mut lab: Lab) -> Lab {
+        if let Some(make) = self.resource {
+            lab = lab.with_resource(make);
+        }
+        if let Some(make) = self.worker {
+            lab = lab.with_worker(make);
+        }
+        // With a user's lock, the laboratory accepts the option `mutant`.
+        lab.with_lock(move |place| self.lock_on(place.options.system)?(place))
+    }
+
+    fn lock_on(&self, system: System) -> Option<&MakeLock> {
+        self.locks.iter().find(|(on, _)| *on == system).map(|(_, make)| make)
+    }
+}

@@ -1,0 +1,254 @@
+//! A lock that does as the library's own, except in the calls in which its mistake is made.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dlock::redis::Redis;
+use dlock::{
+    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime,
+    timeout_at,
+};
+use sim::world::runtime::SimRuntime;
+
+use super::correct::{Correct, Faultless};
+use super::etcd::Plain;
+use crate::Workplace;
+use crate::wire::Wire;
+
+/// A mistake: it replaces one or more of the correct calls of a lock.
+pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static {
+    /// True if its request sends commands of its own. The lock then notes which requests had no answer, as
+    /// the library does for its own, and releases until none of them can still take effect.
+    const SENDS: bool = false;
+
+    /// True if the same owner repeats a request of its own that had no answer. By default the lock abandons
+    /// the request, and continues as another owner.
+    const ASKS_AGAIN: bool = false;
+
+    /// Replaces [`Acquisition::request`].
+    fn request(
+        own: &mut Attempt<B>,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Answer, BackendError>> + Send {
+        own.correct.request(deadline)
+    }
+
+    /// Replaces [`Acquisition::wait`].
+    fn wait(
+        own: &mut Attempt<B>,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<(), BackendError>> + Send {
+        own.correct.wait(deadline)
+    }
+
+    /// Replaces [`Acquisition::renew`].
+    fn renew(
+        own: &mut Attempt<B>,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Renewal, BackendError>> + Send {
+        own.correct.renew(deadline)
+    }
+
+    /// Replaces [`Acquisition::release`].
+    fn release(
+        own: &mut Attempt<B>,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Released, BackendError>> + Send {
+        own.correct.release(deadline)
+    }
+}
+
+impl<B: Correct> Mistake<B> for Faultless {}
+
+/// One acquisition for a mistake to use: the correct one, and clients that send plain commands.
+pub(super) struct Attempt<B: Correct = Redis<SimRuntime>> {
+    backend: B,
+    /// Sends commands to the first server, if that is a Redis.
+    pub(super) wire: Wire<SimRuntime>,
+    /// Sends requests to the first server, if that is a member of etcd.
+    pub(super) etcd: Plain,
+    /// The memory that all acquisitions of one client share.
+    pub(super) client: Arc<Memory>,
+    pub(super) claim: Claim,
+    pub(super) correct: B::Acquisition,
+    /// The drift margin by which trust in the lease is shortened.
+    pub(super) margin: Duration,
+    /// The times of the requests that sent the mistake's own commands and had no answer.
+    unanswered: Vec<Instant>,
+    /// The send time of the request for the last grant or renewal, if the mistake needs it.
+    pub(super) renewed: Option<Instant>,
+    /// A number that the mistake notes: a token, a place in the queue, a time.
+    pub(super) noted: Option<u64>,
+}
+
+/// The memory of a client with a mistake from one acquisition to the next.
+#[derive(Default)]
+pub(super) struct Memory(AtomicBool);
+
+impl Memory {
+    /// Returns true if the event that the mistake waits for has happened.
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, happened: bool) {
+        self.0.store(happened, Ordering::Relaxed);
+    }
+}
+
+impl<B: Correct> Attempt<B> {
+    pub(super) fn runtime(&self) -> &SimRuntime {
+        self.backend.runtime()
+    }
+
+    pub(super) fn another(&self) -> B::Acquisition {
+        self.backend.open(self.claim.clone())
+    }
+
+    pub(super) fn may_be_held(&self) -> bool {
+        self.is_unanswered() || self.correct.may_be_held()
+    }
+
+    /// Returns true if a command of the mistake's own may still take effect. As the library does, the lock
+    /// does not wait for a command that the network delays for longer than the TTL.
+    fn is_unanswered(&self) -> bool {
+        let now = self.runtime().now();
+        self.unanswered.iter().any(|sent| now < *sent + self.claim.ttl)
+    }
+
+    /// Notes a request whose commands are about to be sent.
+    fn sending(&mut self) {
+        let (now, ttl) = (self.runtime().now(), self.claim.ttl);
+        self.unanswered.retain(|sent| now < *sent + ttl);
+        self.unanswered.push(now);
+    }
+
+    /// Notes that the server has ended the lease, so the one request without an answer had taken effect. If
+    /// there were several, it is not known which one.
+    fn ended(&mut self) {
+        if self.unanswered.len() == 1 {
+            self.unanswered.clear();
+        }
+    }
+
+    /// Waits for the answer to a plain command; none by `deadline` counts as lost.
+    pub(super) async fn by<T>(
+        &self,
+        deadline: Instant,
+        command: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        timeout_at(self.runtime(), deadline, command).await.unwrap_or(Err(BackendError::NoAnswer))
+    }
+}
+
+/// The lock `B` with the mistake `M`.
+struct Mistaken<B, M> {
+    correct: B,
+    wire: Wire<SimRuntime>,
+    etcd: Plain,
+    client: Arc<Memory>,
+    drift: dlock::DriftMargin,
+    mistake: PhantomData<fn() -> M>,
+}
+
+/// One acquisition of a [`Mistaken`] lock.
+struct MistakenAcquisition<B: Correct, M>(Attempt<B>, PhantomData<fn() -> M>);
+
+/// Makes the lock of a worker with the mistake `M`, on the system of `B`.
+pub(super) fn on<B: Correct, M: Mistake<B>>(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+    let address = place.servers.first()?;
+    Some(AnyBackend::new(Mistaken::<B, M> {
+        correct: B::at(place)?,
+        wire: Wire::new(place.runtime.clone(), address),
+        etcd: Plain::new(place.runtime.clone(), address),
+        client: Arc::default(),
+        drift: place.lock.drift,
+        mistake: PhantomData,
+    }))
+}
+
+impl<B: Clone, M> Clone for Mistaken<B, M> {
+    fn clone(&self) -> Self {
+        Self {
+            correct: self.correct.clone(),
+            wire: self.wire.clone(),
+            etcd: self.etcd.clone(),
+            client: Arc::clone(&self.client),
+            drift: self.drift,
+            mistake: PhantomData,
+        }
+    }
+}
+
+impl<B: Correct, M: Mistake<B>> Backend for Mistaken<B, M> {
+    type Runtime = SimRuntime;
+    type Acquisition = MistakenAcquisition<B, M>;
+
+    fn runtime(&self) -> &SimRuntime {
+        self.correct.runtime()
+    }
+
+    fn system(&self) -> &'static str {
+        self.correct.system()
+    }
+
+    fn session_ttl(&self) -> Option<Duration> {
+        self.correct.session_ttl()
+    }
+
+    fn open(&self, claim: Claim) -> MistakenAcquisition<B, M> {
+        let attempt = Attempt {
+            backend: self.correct.clone(),
+            wire: self.wire.clone(),
+            etcd: self.etcd.clone(),
+            client: Arc::clone(&self.client),
+            correct: self.correct.open(claim.clone()),
+            margin: self.drift.of(claim.ttl),
+            claim,
+            unanswered: Vec::new(),
+            renewed: None,
+            noted: None,
+        };
+        MistakenAcquisition(attempt, PhantomData)
+    }
+}
+
+impl<B: Correct, M: Mistake<B>> Acquisition for MistakenAcquisition<B, M> {
+    async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        if !M::SENDS {
+            return M::request(&mut self.0, deadline).await;
+        }
+        // The request stays noted if the call fails or is dropped.
+        self.0.sending();
+        let answer = M::request(&mut self.0, deadline).await?;
+        self.0.unanswered.pop();
+        Ok(answer)
+    }
+
+    async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
+        M::wait(&mut self.0, deadline).await
+    }
+
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
+        M::renew(&mut self.0, deadline).await
+    }
+
+    async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
+        let released = M::release(&mut self.0, deadline).await?;
+        if released == Released::Done {
+            self.0.ended();
+        }
+        Ok(released)
+    }
+
+    fn may_be_held(&self) -> bool {
+        self.0.may_be_held()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.0.correct.is_repeatable() && (M::ASKS_AGAIN || !self.0.is_unanswered())
+    }
+}

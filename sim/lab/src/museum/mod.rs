@@ -1,0 +1,384 @@
+//! The museum: locks, workers, resources and deployments with one mistake that real ones made. The simulator
+//! must convict each of them.
+//!
+//! [`Mutant`] lists them, a row each; [`run_with`] runs a schedule with one; [`Museum`] is the laboratory
+//! with one. Each mistake has a file of its own, on top of a correct lock (`lock.rs`, `correct.rs`,
+//! `scripted.rs`), worker (`worker.rs`) or resource (`store.rs`). They use only what any user of the crate
+//! has: `sim/lab/tests/museum_outside.rs` compiles these files outside the crate.
+
+mod accepts_equal;
+mod blind_del;
+mod check_then_write;
+mod checked_in_application;
+mod correct;
+mod counter_after;
+mod counter_before;
+mod counter_deleted;
+mod dead_watchdog;
+mod early_now;
+mod endless_renewal;
+mod etcd;
+mod exhibit;
+mod failed_release;
+mod forgetful_nodes;
+mod forgets_on_restart;
+mod header_revision;
+mod ignores_version;
+mod late_loss;
+mod lease_id_token;
+mod line;
+mod lock;
+mod margin_added;
+mod no_cleanup;
+mod old_session_node;
+mod one_key;
+mod overtaking_release;
+mod plain_redlock;
+mod prefix_deleted;
+mod queue_evicts;
+mod queue_keeps_dead;
+mod reacquire;
+mod reentrant;
+mod renewal_logged;
+mod renewal_outlives;
+mod scripted;
+mod setnx;
+mod shared_token;
+mod started_at;
+mod store;
+mod string_tokens;
+mod subject;
+mod token_as_value;
+mod token_by_get;
+mod token_in_memory;
+mod two_step;
+mod unchecked;
+mod unchecked_waiter;
+mod validity_from_reply;
+mod wall_clock;
+mod worker;
+mod write_after_release;
+
+pub use subject::{Museum, load, run, run_with};
+
+use exhibit::Exhibit;
+use history::VerdictKind as Verdict;
+use plain_redlock::Flaw;
+use scripted::{ByOwner, InOneStep};
+use sim::explore::{Broken, Violation};
+
+use crate::System;
+
+/// Declares the mutants: each with its number, its name in schedule files, its file, the place where it was
+/// seen, the verdicts that convict it on the schedule aimed at it, and its exhibit.
+macro_rules! mutants {
+    ($(
+        #[doc = $mistake:literal]
+        $variant:ident = $name:literal, $number:ident in $file:ident, from $source:literal, shows $shows:expr
+            $(, found by $check:literal)? => $exhibit:expr,
+    )+) => {
+        /// One mistake.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Mutant { $(#[doc = $mistake] $variant,)+ }
+
+        impl Mutant {
+            /// All mutants, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// Returns its name in schedule files.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// Returns the number of the mistake: B for mistakes of real libraries, R for those that recipes
+            /// teach. Two mutants may show one mistake.
+            pub const fn number(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($number),)+ }
+            }
+
+            /// Returns a sentence that says what is wrong.
+            pub const fn mistake(self) -> &'static str {
+                match self { $(Self::$variant => $mistake.trim_ascii(),)+ }
+            }
+
+            /// Returns the place where the mistake was seen: a project, and the number of its issue if any.
+            pub const fn source(self) -> &'static str {
+                match self { $(Self::$variant => $source,)+ }
+            }
+
+            /// Returns the verdicts that convict it, each by itself. If there are none, only a schedule's
+            /// expectations do: the correct lock gets writes through that the mutant does not.
+            pub const fn shows(self) -> &'static [Verdict] {
+                match self { $(Self::$variant => const { &$shows },)+ }
+            }
+
+            /// Returns the check that convicts it in a search, where fencing is on and may hide it from the
+            /// verdicts; `None` if its verdicts do.
+            pub const fn check(self) -> Option<&'static str> {
+                let of: &[&'static str] = match self { $(Self::$variant => &[$($check)?],)+ };
+                of.first().copied()
+            }
+
+            /// Returns the path of its file in the repository.
+            pub const fn file(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!("sim/lab/src/museum/", stringify!($file), ".rs"),)+
+                }
+            }
+
+            fn exhibit(self) -> Exhibit {
+                match self { $(Self::$variant => $exhibit,)+ }
+            }
+        }
+    };
+}
+
+mutants! {
+    /// SETNX, then PEXPIRE: a crash between the two leaves a key for ever.
+    SetnxThenPexpire = "setnx-then-pexpire", B01 in setnx,
+        from "redis-py #554, #818", shows [Verdict::Stuck]
+        => Exhibit::redis::<setnx::SetnxThenPexpire>().twin::<InOneStep>().counting(),
+    /// A release that is a bare DEL, a renewal that is a bare SET.
+    BlindDel = "blind-del", B02 in blind_del,
+        from "ShedLock's Redis provider with `safeUpdate` off", shows [Verdict::ForeignRelease]
+        => Exhibit::redis::<blind_del::BlindDel>().twin::<ByOwner>(),
+    /// One owner token is shared by several tasks.
+    SharedToken = "shared-token", B03 in shared_token,
+        from "aredis #119", shows [Verdict::ForeignRelease]
+        => Exhibit::redis::<shared_token::SharedToken>().twin::<ByOwner>(),
+    /// An answer that is lost is read as "not acquired", and nothing is cleaned up.
+    NoCleanup = "no-cleanup", B04 in no_cleanup,
+        from "sim (simstudioai) #6864", shows [Verdict::Leaked]
+        => Exhibit::redis::<no_cleanup::NoCleanup>(),
+    /// A retry is blocked by the keys that the client's own first attempt left.
+    OwnKeys = "own-keys", B05 in plain_redlock,
+        from "node-redlock #369", shows [Verdict::Leaked]
+        => Exhibit::redlock(Flaw::OwnKeys),
+    /// The release overtakes the SET that is still on its way on another connection.
+    OvertakingRelease = "overtaking-release", B06 in overtaking_release,
+        from "redsync", shows [Verdict::Leaked]
+        => Exhibit::redis::<overtaking_release::OvertakingRelease>(),
+    /// The watchdog is dead after a reconnect.
+    DeadWatchdog = "dead-watchdog", B08 in dead_watchdog,
+        from "Redisson #3194", shows [Verdict::Unheld]
+        => Exhibit::redis::<dead_watchdog::DeadWatchdog>(),
+    /// The renewal outlives an unlock that failed.
+    RenewalOutlives = "renewal-outlives", B09 in renewal_outlives,
+        from "Redisson #7272", shows [Verdict::Leaked]
+        => Exhibit::redis::<renewal_outlives::RenewalOutlives>(),
+    /// A renewal of a lease that is gone acquires it again, and says nothing.
+    SilentReacquire = "silent-reacquire", B10 in reacquire,
+        from "redis-semaphore #175, redlock-rb #36", shows [Verdict::StaleWrite], found by "own token"
+        => Exhibit::redis::<reacquire::SilentReacquire>(),
+    /// One node that fails to extend is enough to drop the whole lock.
+    OneNodeDrops = "one-node-drops", B11 in plain_redlock,
+        from "redsync #149", shows [Verdict::Leaked]
+        => Exhibit::redlock(Flaw::OneNodeDrops),
+    /// Validity is counted from the receipt of the reply, not from the sending.
+    ValidityFromReply = "validity-from-reply", B12 in validity_from_reply,
+        from "etcd's client, `client/v3/lease.go`", shows [Verdict::Unheld]
+        => Exhibit::redis::<validity_from_reply::ValidityFromReply>()
+            .and_redlock(Flaw::ValidityFromReply)
+            .and_etcd::<validity_from_reply::ValidityFromReply>(),
+    /// A lease that can't be renewed is declared lost after two times to live.
+    LateLoss = "late-loss", B13 in late_loss,
+        from "microsoft/etcd3 #155", shows [Verdict::Unheld]
+        => Exhibit::redis::<late_loss::LateLoss>().and_etcd::<late_loss::LateLoss>(),
+    /// A renewal that fails is only logged.
+    RenewalLogged = "renewal-logged", B14 in renewal_logged,
+        from "Redisson #4698, Consul #18271", shows [Verdict::Unheld]
+        => Exhibit::redis::<renewal_logged::RenewalLogged>()
+            .and_etcd::<renewal_logged::RenewalLogged>()
+            .and_zookeeper::<renewal_logged::RenewalLogged>(),
+    /// The drift margin is added to the validity instead of subtracted.
+    MarginAdded = "margin-added", B15 in margin_added,
+        from "redlock-py #3, redsync #37", shows [Verdict::Unheld]
+        => Exhibit::redis::<margin_added::MarginAdded>(),
+    /// Nothing checks what is left of a grant's validity when it arrives.
+    ValidityUnchecked = "validity-unchecked", B16 in unchecked,
+        from "node-redlock #299", shows [Verdict::Unheld]
+        => Exhibit::redis::<unchecked::ValidityUnchecked>(),
+    /// The time that a request took is measured on the wall clock.
+    WallClock = "wall-clock", B17 in wall_clock,
+        from "node-redlock", shows [Verdict::Unheld]
+        => Exhibit::redis::<wall_clock::WallClock>().and_redlock(Flaw::WallClock),
+    /// A bare majority of nodes that keep nothing on a disk: one restarts and votes again.
+    ForgetfulNodes = "forgetful-nodes", B18 in forgetful_nodes,
+        from "redsync #186", shows [Verdict::TwoValid]
+        => Exhibit::deployment(forgetful_nodes::forget).only_on(System::Redlock),
+    /// Only the nodes that are known to have granted are cleaned up.
+    KnownNodes = "known-nodes", B19 in plain_redlock,
+        from "Redisson #1606", shows [Verdict::Leaked]
+        => Exhibit::redlock(Flaw::KnownNodes),
+    /// The token is read by a GET of the counter, after the acquire.
+    TokenByGet = "token-by-get", B20 in token_by_get,
+        from "Redisson's `RFencedLock`", shows [Verdict::StaleWrite], found by "own token"
+        => Exhibit::redis::<token_by_get::TokenByGet>(),
+    /// A reentrant acquire increments the token, and the outer write is refused.
+    Reentrant = "reentrant", B21 in reentrant,
+        from "Redisson's `RFencedLock`", shows [], found by "holder accepted"
+        => Exhibit::worker::<reentrant::Reentrant>().only_on(System::Redis),
+    /// The counter is deleted with the lock.
+    CounterDeleted = "counter-deleted", B22 in counter_deleted,
+        from "Redisson's `RFencedLock`", shows [Verdict::TokenRegressed]
+        => Exhibit::redis::<counter_deleted::CounterDeleted>(),
+    /// The id of the lease is the token.
+    LeaseIdToken = "lease-id-token", B23 in lease_id_token,
+        from "etcd, `contrib/lock`", shows [Verdict::TokenRegressed]
+        => Exhibit::etcd::<lease_id_token::LeaseIdToken>(),
+    /// One holder's token is its create revision, another's the revision in a header.
+    HeaderRevision = "header-revision", B24 in header_revision,
+        from "possible with etcd's `concurrency.Mutex`", shows [], found by "holder accepted"
+        => Exhibit::etcd::<header_revision::HeaderRevision>(),
+    /// After the wait the waiter's own lease is not checked again.
+    UncheckedWaiter = "unchecked-waiter", B25 in unchecked_waiter,
+        from "etcd #11456, #9921", shows [Verdict::TwoValid]
+        => Exhibit::etcd::<unchecked_waiter::UncheckedWaiter>(),
+    /// To unlock what was never locked deletes the whole queue.
+    PrefixDeleted = "prefix-deleted", B26 in prefix_deleted,
+        from "etcd #14704", shows [Verdict::ForeignRelease]
+        => Exhibit::etcd::<prefix_deleted::PrefixDeleted>(),
+    /// The node of an old session is taken for ours.
+    OldSessionNode = "old-session-node", B28 in old_session_node,
+        from "CURATOR-604, CURATOR-696", shows [Verdict::Unheld]
+        => Exhibit::own_zookeeper(old_session_node::old_session_node, old_session_node::own_session_node),
+    /// Ownership is cleared locally though the deletion failed.
+    FailedRelease = "failed-release", B30 in failed_release,
+        from "CURATOR-678", shows [Verdict::Leaked]
+        => Exhibit::zookeeper::<failed_release::FailedRelease>()
+            .and_etcd::<failed_release::FailedRelease>(),
+    /// A fair queue evicts those who live.
+    QueueEvicts = "queue-evicts", B31 in queue_evicts,
+        from "Redisson #1104", shows [Verdict::ForeignRelease]
+        => Exhibit::etcd::<queue_evicts::QueueEvicts>(),
+    /// A fair queue keeps the dead.
+    QueueKeepsDead = "queue-keeps-dead", B31 in queue_keeps_dead,
+        from "Redisson #3004", shows [Verdict::Stuck]
+        => Exhibit::etcd::<queue_keeps_dead::QueueKeepsDead>(),
+    /// `now` is taken before a pause and used after it.
+    EarlyNow = "early-now", B32 in early_now,
+        from "ShedLock #132", shows [Verdict::Unheld]
+        => Exhibit::redis::<early_now::EarlyNow>().twin::<InOneStep>().counting(),
+    /// The resource keeps the highest token in memory, and forgets it when it restarts.
+    ForgetsOnRestart = "forgets-on-restart", B33 in forgets_on_restart,
+        from "common", shows [Verdict::StaleWrite]
+        => Exhibit::resource::<forgets_on_restart::ForgetsOnRestart>(),
+    /// The resource checks, then writes, without one transaction.
+    CheckThenWrite = "check-then-write", B34 in check_then_write,
+        from "common", shows [Verdict::StaleWrite]
+        => Exhibit::resource::<check_then_write::CheckThenWrite>(),
+    /// The token is checked in the application, not at the store.
+    CheckedInApplication = "checked-in-application", B35 in checked_in_application,
+        from "common", shows [Verdict::StaleWrite]
+        => Exhibit::worker::<checked_in_application::CheckedInApplication>()
+            .and_resource::<checked_in_application::CheckedInApplication>(),
+    /// One lock key for unrelated resources.
+    OneKey = "one-key", B36 in one_key,
+        from "common", shows [], found by "own key"
+        => Exhibit::worker::<one_key::OneKey>(),
+    /// The counter is incremented before `SET NX`: a slow client wins with a smaller token.
+    CounterBefore = "counter-before", R01 in counter_before,
+        from "recipes that fetch a token by INCR, then take the lock", shows [], found by "holder accepted"
+        => Exhibit::redis::<counter_before::CounterBefore>().twin::<InOneStep>().counting(),
+    /// The counter is incremented after `SET NX`: one who breaks off between them has an old token.
+    CounterAfter = "counter-after", R02 in counter_after,
+        from "recipes that take the lock, then fetch a token by INCR", shows [Verdict::TokenRegressed]
+        => Exhibit::redis::<counter_after::CounterAfter>().twin::<InOneStep>().counting(),
+    /// The token is the lock's value, too.
+    TokenAsValue = "token-as-value", R03 in token_as_value,
+        from "recipes that store the token where the owner belongs", shows [Verdict::ForeignRelease]
+        => Exhibit::redis::<token_as_value::TokenAsValue>().twin::<ByOwner>(),
+    /// Validity is judged by a "started at" of the wall clock.
+    StartedAt = "started-at", R04 in started_at,
+        from "the recipe of SETNX with a timestamp; lock tables with `started_at`", shows [Verdict::TwoValid]
+        => Exhibit::redis::<started_at::StartedAt>().counting(),
+    /// The token is checked in the memory of each instance of the application alone.
+    TokenInMemory = "token-in-memory", R05 in token_in_memory,
+        from "services that keep the highest token in a field", shows [Verdict::StaleWrite]
+        => Exhibit::resource::<token_in_memory::TokenInMemory>(),
+    /// A release without an answer, then none to the first renewal of the next lease, which is ignored.
+    TwoStep = "two-step", R06 in two_step,
+        from "made up, to measure searches", shows [Verdict::Unheld]
+        => Exhibit::redis::<two_step::TwoStep>(),
+    /// Redlock as published: the largest count of the majority is the token.
+    LargestCount = "largest-count", R07 in plain_redlock,
+        from "Kleppmann, \"How to do distributed locking\"", shows [Verdict::TokenRegressed]
+        => Exhibit::redlock(Flaw::LargestCount),
+    /// The lock waits for all nodes, where a majority must do: one that is gone blocks everybody for good.
+    AllNodes = "all-nodes", R10 in plain_redlock,
+        from "recipes that take the lock on every node", shows [Verdict::Stuck]
+        => Exhibit::redlock(Flaw::AllNodes),
+    /// The resource takes a token that is not below the highest, whoever sends it.
+    AcceptsEqual = "accepts-equal", R08 in accepts_equal,
+        from "common", shows [Verdict::StaleWrite]
+        => Exhibit::resource::<accepts_equal::AcceptsEqual>(),
+    /// The resource takes a conditional write whatever version it names.
+    IgnoresVersion = "ignores-version", R09 in ignores_version,
+        from "common", shows [Verdict::LostUpdate]
+        => Exhibit::resource::<ignores_version::IgnoresVersion>(),
+    /// The resource compares tokens as text: 10 is below 9.
+    StringTokens = "string-tokens", R11 in string_tokens,
+        from "common where tokens are kept in a column of text", shows [], found by "holder accepted"
+        => Exhibit::resource::<string_tokens::StringTokens>().only_on(System::Redis),
+    /// The watchdog renews for as long as its process lives, though the holder is gone without a release.
+    EndlessRenewal = "endless-renewal", R12 in endless_renewal,
+        from "Redisson's watchdog", shows [Verdict::Stuck]
+        => Exhibit::redis::<endless_renewal::EndlessRenewal>(),
+    /// The worker writes after it has released.
+    WriteAfterRelease = "write-after-release", R13 in write_after_release,
+        from "common where a write is deferred", shows [Verdict::AfterRelease]
+        => Exhibit::worker::<write_after_release::WriteAfterRelease>(),
+}
+
+impl Mutant {
+    /// Returns the mutant with this name in schedule files.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|mutant| mutant.name() == name)
+    }
+
+    /// Returns the signs that convict it in a search, each by itself: its check, or else its verdicts. Any
+    /// other broken promise is not its mistake, or only follows from it.
+    pub fn signs(self) -> Vec<Broken> {
+        match self.check() {
+            Some(check) => vec![Broken::Check(check.to_owned())],
+            None => self.shows().iter().copied().map(Broken::Verdict).collect(),
+        }
+    }
+
+    /// Returns true if the violation convicts it.
+    pub fn is_convicted_by<O>(self, violation: &Violation<O>) -> bool {
+        self.signs().iter().any(|sign| violation.shows(sign))
+    }
+
+    /// Returns the part that makes the mistake: `lock`, `worker`, `resource` or `deployment`.
+    pub fn made_by(self) -> &'static str {
+        self.exhibit().made_by()
+    }
+
+    /// Returns true if it can be made on this system.
+    pub fn applies_to(self, system: System) -> bool {
+        self.exhibit().applies_to(system)
+    }
+
+    /// Returns the systems on which it can be shown. Leaves out the toy, an example of a system: it grants a
+    /// late request after its release, as no lock should.
+    pub fn systems(self) -> Vec<System> {
+        let (exhibit, systems) = (self.exhibit(), System::ALL.iter().copied());
+        systems.filter(|system| *system != System::Toy && exhibit.applies_to(*system)).collect()
+    }
+}
+
+impl std::str::FromStr for Mutant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = || Self::ALL.iter().map(|mutant| mutant.name()).collect::<Vec<_>>().join(", ");
+        Self::named(name).ok_or_else(|| format!("unknown mutant `{name}`: known are {}", known()))
+    }
+}
+
+impl std::fmt::Display for Mutant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,125 @@
+//! A worker that acquires, works, checks its lease, writes and releases as a correct one does, except where
+//! its mistake changes it.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dlock::{AnyBackend, Cap, FencingToken, Handle, Lock, LockKey, Owner};
+use futures_util::future::BoxFuture;
+use resource::client::{Client, Retry};
+use resource::fence::Guard;
+use resource::store::Write;
+use resource::{OwnerToken, ResourceKey};
+use sim::Process;
+use sim::faults::Call;
+use sim::sim::Section;
+use sim::world::runtime::SimRuntime;
+
+use super::correct::{self, Faultless};
+use crate::wire::Wire;
+use crate::{Worker, Workplace};
+
+/// A mistake: it replaces one or more of the correct steps of a worker.
+pub(super) trait Mistake: Send + Sync + 'static {
+    /// Returns the lock that guards the resource `key`. Correct: its own.
+    fn lock_key(key: LockKey) -> LockKey {
+        key
+    }
+
+    /// Makes the writes of a round. Correct: one, with the token of the grant.
+    fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
+        hands.put(handle, handle.fence())
+    }
+
+    /// Ends a round. Correct: the worker leaves its section, then releases.
+    fn end(
+        hands: &Hands,
+        handle: Handle<AnyBackend<SimRuntime>>,
+        section: Section,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = hands;
+        async {
+            drop(section);
+            let _ = handle.release().await;
+        }
+    }
+}
+
+impl Mistake for Faultless {}
+
+/// The process, the clients and the resource of a worker.
+pub(super) struct Hands {
+    pub(super) process: Process,
+    pub(super) client: Client<SimRuntime>,
+    /// Sends commands to the first server, if that is a Redis.
+    pub(super) wire: Wire<SimRuntime>,
+    pub(super) resource: ResourceKey,
+    spec: Worker,
+}
+
+/// The longest time for which a lease is renewed: longer than any run.
+const RENEW_CAP: Cap = Cap(Duration::from_secs(3600));
+
+/// Works all rounds of a worker with the mistake `M`.
+pub(super) fn rounds<M: Mistake>(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
+    let lock = Lock::new(correct::any(place)?, place.lock.clone()).ok()?;
+    let (kind, id) = place.options.key_of(place.worker).split_once(':')?;
+    let key = LockKey::new(kind, id).ok()?;
+    let hands = Hands {
+        process: place.process.clone(),
+        client: Client::new(place.runtime.clone(), place.resource),
+        wire: Wire::new(place.runtime.clone(), place.servers.first()?),
+        resource: ResourceKey::try_from(&key).ok()?,
+        spec: place.worker.clone(),
+    };
+    Some(Box::pin(async move {
+        let key = M::lock_key(key);
+        for _ in 0..hands.spec.rounds {
+            hands.round::<M>(&lock, &key).await;
+            hands.process.sleep(hands.spec.think.duration()).await;
+        }
+    }))
+}
+
+impl Hands {
+    /// Writes under the lease of `handle`, with this token.
+    pub(super) async fn put(&self, handle: &Handle<AnyBackend<SimRuntime>>, token: FencingToken) {
+        self.put_as(handle.owner(), token).await;
+    }
+
+    /// Writes as this owner, with this token.
+    pub(super) async fn put_as(&self, owner: &Owner, token: FencingToken) {
+        let write = Write {
+            guard: Guard::token(token),
+            owner: OwnerToken::new(owner.as_str()).ok(),
+            body: Bytes::from(format!("{} {token}", self.spec.name)),
+        };
+        let deadline = self.process.now() + self.spec.deadline.duration();
+        // Ignored: the events of the resource show the result.
+        let _ = self.client.put_with_retry(&self.resource, &write, deadline, Retry::default()).await;
+    }
+
+    /// Passes a point, and lets faults that strike there take effect.
+    pub(super) async fn reach(&self, point: &str) {
+        self.process.point(point);
+        self.process.runtime().yield_now().await;
+    }
+
+    async fn round<M: Mistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
+        let Self { process, spec, .. } = self;
+        let acquire = lock.acquire(key, process.now() + spec.deadline.duration());
+        // The history shows an acquire that fails or is dropped; the next round goes on.
+        let Some(Ok(handle)) = process.cancellable(Call::Acquire, acquire).await else { return };
+        if spec.renew {
+            handle.keep_alive(RENEW_CAP);
+        }
+        let section = process.section_with_token(key.name(), handle.fence().as_u64());
+        process.sleep(spec.work.duration()).await;
+        self.reach("worked").await;
+        if handle.is_valid() || !spec.check {
+            M::write(self, &handle).await;
+        }
+        M::end(self, handle, section).await;
+    }
+}
