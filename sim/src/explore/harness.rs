@@ -11,7 +11,7 @@ use super::exercise::{Allowed, Exercised};
 use super::explain::explain;
 use super::feedback::Feedback;
 use super::kept::{Kept, kept};
-use super::picture::pictured;
+use super::page;
 use super::portfolio::Portfolio;
 use super::repeat::difference;
 use super::shrink::{RUNS_MAX, shrink};
@@ -49,8 +49,9 @@ const PAGE: &str = "DLOCK_SIM_HTML";
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
 /// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is shrunk, explained
 /// and kept in `sim-regressions/NAME.toml` beside the crate's manifest; later searches replay it first. If it
-/// can't be kept, the failure says why, and shows the schedule in any case. `DLOCK_SIM_HTML=FILE` draws its
-/// run as a page. A search that finds no failure and has checked nothing fails, too: see [`Search::find`].
+/// can't be kept, the failure says why, and shows the schedule in any case. With the feature `pages`,
+/// `DLOCK_SIM_HTML=FILE` draws its run as a page. A search that finds no failure and has checked nothing
+/// fails, too: see [`Search::find`].
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
     Search {
         name: name.to_owned(),
@@ -160,6 +161,7 @@ impl<S: Subject> Search<S> {
 
     /// Draws the run of a failing schedule as a page of HTML, in this file. Default: the file that the
     /// environment variable `DLOCK_SIM_HTML` names, if it is set.
+    #[cfg(feature = "pages")]
     pub fn html(mut self, file: impl Into<PathBuf>) -> Self {
         self.page = Some(file.into());
         self
@@ -279,19 +281,12 @@ impl<S: Subject> Search<S> {
     /// Draws the page of the schedule with this text, if a page is asked for. Returns a line with its file,
     /// or with the reason why there is none.
     fn draw(&self, text: &str) -> String {
-        let Some(page) = &self.page else { return String::new() };
-        match self.page(text).map(|html| files::write(page, html)) {
-            Ok(Ok(())) => format!("drawn in {}\n", page.display()),
+        let Some(file) = &self.page else { return page::NOT_ASKED_FOR.to_owned() };
+        match page::page(&self.subject, &self.name, text).map(|html| files::write(file, html)) {
+            Ok(Ok(())) => format!("drawn in {}\n", file.display()),
             Ok(Err(error)) => format!("no page: {error}\n"),
             Err(problem) => format!("no page: {problem}\n"),
         }
-    }
-
-    fn page(&self, text: &str) -> Result<String, String> {
-        let schedule = sim::parse(&self.subject, &self.name, text).map_err(|error| error.to_string())?;
-        let drawn = pictured(&self.subject, &schedule, &self.name)
-            .map_err(|_| "the code panics, so that the run has no end")?;
-        Ok(picture::page(&[drawn], Some(&picture::Schedule::new(&self.name, text))))
     }
 
     /// Shrinks the schedule that broke the subject, if it has a cause. Returns the number of runs, too.

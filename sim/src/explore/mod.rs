@@ -20,6 +20,8 @@ mod hunt;
 mod kept;
 mod nodes;
 mod novelty;
+mod page;
+#[cfg(feature = "pages")]
 mod picture;
 mod portfolio;
 mod repeat;
@@ -31,6 +33,7 @@ mod trial;
 mod vary;
 mod violation;
 
+#[cfg(feature = "pages")]
 pub use self::picture::{picture, pictured};
 pub use cause::{Broken, Cause, Causes, Party};
 pub use exercise::Exercised;
