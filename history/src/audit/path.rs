@@ -1,11 +1,12 @@
 //! The events that led to a verdict, and the faults that took part.
 //!
-//! A path has, for each process of the verdict, its last grant before the verdict, the end of its lease on the
-//! server, its last extension and renewal, and its last use of the resource; without a grant, its request.
+//! A path has, for each process of the verdict, its last grant before the verdict, the end of its lease on
+//! the server, its last extension and renewal, and its last use of the resource; without a grant, its
+//! request.
 //!
-//! A fault took part if it was not over when the first of these processes asked, and if it struck one of them,
-//! a server or the resource, or a link between these. A process takes part, too, if it ended a lease of the
-//! path, or if some servers granted it the lock in the meantime and it never had it.
+//! A fault took part if it was not over when the first of these processes asked, and if it struck one of
+//! them, a server or the resource, or a link between these. A process takes part, too, if it ended a lease of
+//! the path, or if some of several servers granted it the lock in the meantime and it never had it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -120,18 +121,22 @@ impl<'h> Paths<'h> {
         }
     }
 
-    /// Returns the clients to which a server granted the lock in these events, and which never had it.
+    /// Returns the clients to which some of several servers granted the lock in these events, and which never
+    /// had it.
     fn half_granted(&self, events: &[usize]) -> BTreeSet<&'h Name> {
-        let mut clients = BTreeSet::new();
+        let (mut clients, mut servers) = (BTreeSet::new(), BTreeSet::new());
         for number in events {
             let event = &self.history[*number];
             match &event.kind {
-                Kind::KeyGranted { client, .. } => drop(clients.insert(client)),
+                Kind::KeyGranted { client, .. } => {
+                    clients.insert(client);
+                    servers.insert(&event.process);
+                }
                 Kind::LeaseAcquired { .. } => drop(clients.remove(&event.process)),
                 _ => {}
             }
         }
-        clients
+        if servers.len() > 1 { clients } else { BTreeSet::new() }
     }
 
     fn note_fault(&mut self, event: usize, of: &'h Event) {

@@ -93,7 +93,8 @@ async function paper(tab, name) {
   const roles = /^(worker|lock server|resource|faults of links)$|\b(worker|lock server)\b/gm;
   const bare = drawn.filter((sheet) => (sheet.match(roles) ?? []).length < lanes);
   const found = [];
-  if (scale < 0.6) found.push(`paper: the drawing is printed at ${Math.round(scale * 100)} % of its size`);
+  const percent = Math.round(scale * 100);
+  if (!(scale >= 0.6)) found.push(`paper: the drawing is printed at ${percent} % of its size`);
   if (bare.length) found.push(`paper: ${bare.length} of ${drawn.length} pages lack names of lanes`);
   if (drawn.length === 0 || parts > sheets.length) found.push("paper: the drawing is not whole");
   return found;

@@ -136,9 +136,11 @@ fn every_fault_that_matters_is_among_the_events_that_led_there_and_no_other() {
             }
         }
     }
-    assert!(matter > 300 && idle > 50, "{matter} matter, {idle} do not");
+    let all = extra.len();
+    println!("{matter} matter, {idle} do not and are not named, {all} are named");
+    assert!(matter > 300 && idle > 0, "{matter} matter, {idle} do not");
     assert!(missed.is_empty(), "{} are missing:\n  {}", missed.len(), missed.join("\n  "));
-    // A schedule that was written by hand may have faults that take part, without which it fails all the same.
+    // A schedule that was written by hand may fail without a fault that took part in its run.
     extra.retain(|(is_shrunk, _)| *is_shrunk);
     assert!(extra.is_empty(), "{extra:#?}");
 }
