@@ -10,11 +10,14 @@ fn main() {
     let has_madsim = env::var_os("CARGO_CFG_MADSIM").is_some();
     let in_path = |folder: std::path::PathBuf| folder.join("protoc").is_file();
     let path = env::var_os("PATH").unwrap_or_default();
-    let has_protoc = env::var_os("PROTOC").is_some() || env::split_paths(&path).any(in_path);
-    if has_madsim && has_protoc {
+    // Only etcd's client compiles protobuf files.
+    let can_compile_etcd = env::var_os("CARGO_FEATURE_ETCD").is_none()
+        || env::var_os("PROTOC").is_some()
+        || env::split_paths(&path).any(in_path);
+    if has_madsim && can_compile_etcd {
         return;
     }
-    let lacks = match (has_madsim, has_protoc) {
+    let lacks = match (has_madsim, can_compile_etcd) {
         (false, false) => "`--cfg madsim` and a protobuf compiler",
         (false, true) => "`--cfg madsim`",
         _ => "a protobuf compiler",

@@ -78,6 +78,25 @@ fn a_new_crate_takes_a_lock_without_a_protobuf_compiler() {
 }
 
 #[test]
+fn a_test_of_a_lock_on_redis_is_built_without_a_protobuf_compiler() {
+    let folder = folder("simulated");
+    symlink(root(), folder.join("locks")).unwrap();
+    run(&folder, "cargo new --quiet --lib transfers && mkdir transfers/tests && locks/tools/init transfers");
+    let file = |name: &str, text: &str| fs::write(folder.join("transfers").join(name), text).unwrap();
+    let dependency = "sim = { path = \"../locks/sim\", package = \"fencepost-sim\" }";
+    let package = "[package]\nname = \"transfers\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    file("Cargo.toml", &format!("{package}\n[dev-dependencies]\n{dependency}\n"));
+    file("tests/world.rs", "use sim::servers::redis::RedisHost;\n");
+    fs::copy(root().join("Cargo.lock"), folder.join("transfers/Cargo.lock")).unwrap();
+    run(&folder, "cd transfers && cargo check --tests");
+    let tree = run(&folder, "cd transfers && cargo tree --prefix none -e normal,build,dev");
+    for absent in ["etcd-client", "fencepost-picture", "maud", "clap", "indicatif", "protoc-bin-vendored"] {
+        assert!(!tree.contains(absent), "{absent} is built for a lock on Redis:\n{tree}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn tshark_lists_a_capture_with_names() {
     let folder = folder("capture");
     let schedule = museum::load(&root().join("seeds/gc-pause.toml")).unwrap();

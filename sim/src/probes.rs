@@ -52,7 +52,15 @@ pub struct Seen<'a> {
 /// Returns all probes that the program declares, crate by crate and file by file, hit or not.
 pub fn declared() -> impl Iterator<Item = &'static Probe> {
     let servers = servers::PROBES.concat().concat();
-    [dlock::probes(), dlock_zookeeper::probes(), resource::probes(), servers].into_iter().flatten()
+    [
+        dlock::probes(),
+        #[cfg(feature = "zookeeper")]
+        dlock_zookeeper::probes(),
+        resource::probes(),
+        servers,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 impl Probes {

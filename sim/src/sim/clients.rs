@@ -1,18 +1,25 @@
 //! Real clients on the network of a simulated process.
 
 use std::io;
+#[cfg(feature = "zookeeper")]
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
 
 use super::process::Process;
+#[cfg(feature = "zookeeper")]
 use crate::world::runtime::SimRuntime;
 
+#[cfg(feature = "etcd")]
 pub use super::etcd_channel::{channel, meaning};
 
-/// The crates of the clients, in the versions that [`etcd`] and [`zookeeper`] return.
-pub use {dlock_zookeeper, etcd_client};
+/// The crate of the client, in the version that [`zookeeper`] returns.
+#[cfg(feature = "zookeeper")]
+pub use dlock_zookeeper;
+/// The crate of the client, in the version that [`etcd`] returns.
+#[cfg(feature = "etcd")]
+pub use etcd_client;
 
 /// Opens a connection of the real `redis` crate from `process` to the server at `address`, written
 /// `host:port`. It has no timeouts of its own, since those need a tokio runtime: wrap its calls in
@@ -37,6 +44,7 @@ pub async fn redis(process: &Process, address: &str) -> Result<MultiplexedConnec
 /// # Errors
 ///
 /// [`etcd_client::Error`] if `address` is not valid.
+#[cfg(feature = "etcd")]
 pub async fn etcd(process: &Process, address: &str) -> Result<etcd_client::Client, etcd_client::Error> {
     etcd_client::Client::from_channel(channel(&process.runtime(), address)?, None).await
 }
@@ -44,6 +52,7 @@ pub async fn etcd(process: &Process, address: &str) -> Result<etcd_client::Clien
 /// Opens a session of the ZooKeeper client that `dlock` uses, from `process` to the ensemble whose members
 /// are at `addresses`, each written `host:port`. It asks for `session_timeout`; servers grant 2 to 20 ticks.
 /// The session continues until the last clone of the client is dropped.
+#[cfg(feature = "zookeeper")]
 pub fn zookeeper<S: Into<String>>(
     process: &Process,
     addresses: impl IntoIterator<Item = S>,

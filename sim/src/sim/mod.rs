@@ -9,6 +9,7 @@ pub mod clients;
 mod control;
 mod core;
 mod error;
+#[cfg(feature = "etcd")]
 mod etcd_channel;
 mod expect;
 mod panic;

@@ -2,16 +2,18 @@
 //!
 //! `flow.rs` is one direction of a connection, `handshake.rs` the opening of one, `words.rs` shortens texts.
 //! Each protocol has a file or a folder: `resp/` (Redis), `http.rs` (the resource), `grpc/` (etcd),
-//! `zookeeper.rs`, and `raw.rs` for all others. A protocol splits both directions into `Part`s; bytes that it
-//! can't read are left to `raw.rs`.
+//! `zookeeper.rs`, and `raw.rs` for all others, which are also those whose feature is off. A protocol splits
+//! both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
 
 mod flow;
+#[cfg(feature = "etcd")]
 mod grpc;
 mod handshake;
 mod http;
 mod raw;
 mod resp;
 mod words;
+#[cfg(feature = "zookeeper")]
 mod zookeeper;
 
 use std::ops::Range;
@@ -93,8 +95,11 @@ fn protocol(port: u16, opening: &[u8]) -> Decode {
     match port {
         6379 => resp::decode,
         80 => http::decode,
+        #[cfg(feature = "etcd")]
         2379 => grpc::decode,
+        #[cfg(feature = "zookeeper")]
         2181 => zookeeper::decode,
+        #[cfg(feature = "etcd")]
         _ if opening.starts_with(b"PRI * HTTP/2") => grpc::decode,
         _ if opening.starts_with(b"*") => resp::decode,
         _ if http::is_request(opening) => http::decode,
