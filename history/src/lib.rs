@@ -1,4 +1,4 @@
-//! What happened: the events of locks and resources, the audit of a history, and words for people.
+//! Histories: the events of locks and resources, the audit of a history, and words for people.
 //!
 //! A [`History`] is the [`Event`]s of one run. [`EventName`], [`Kind`] and [`Record`] are made from one table
 //! of all events, and so is [`emit!`], by which code emits those that are not a lock's own.

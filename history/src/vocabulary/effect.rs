@@ -1,4 +1,4 @@
-//! What a fault does, for programs to read. Its words for people are the `detail` of its events.
+//! The effect of a fault, for programs to read. Its words for people are the `detail` of its events.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::Name;
 
-/// What a fault does. Its target is the process of its event, except for links, which name their ends.
+/// The effect of a fault. Its target is the process of its event, except for links, which name their ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Effect {
@@ -16,7 +16,7 @@ pub enum Effect {
     Down,
     /// Links do not carry messages as they should.
     Link {
-        /// What is wrong with them.
+        /// The error of the links.
         how: LinkFault,
         /// The sender and the receiver of each link.
         links: Box<[(Name, Name)]>,
@@ -29,7 +29,7 @@ pub enum Effect {
     Instant(InstantFault),
 }
 
-/// What is wrong with a link.
+/// The error of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkFault {
@@ -41,7 +41,7 @@ pub enum LinkFault {
     Reset,
 }
 
-/// What is wrong with a clock.
+/// The error of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockFault {

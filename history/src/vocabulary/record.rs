@@ -103,7 +103,7 @@ fields! {
     fault Fault = "fault": u64;
     /// the action of a fault, in a word: `pause`, `cut`, `step`.
     verb Verb = "verb": Name;
-    /// what a fault does; as text, in JSON.
+    /// the effect of a fault; as text, in JSON.
     effect Effect = "effect": Effect;
     /// the true time at which a fault ends by itself, in nanoseconds since the run began; none if it does
     /// not.

@@ -41,7 +41,7 @@ pub(super) fn system(seed: u64) -> System {
 }
 
 /// Draws the schedule of `seed` for `system` by the uniform strategy: 2 to 4 workers and up to 4 faults. All
-/// its runs have the same seed. It expects nothing, so both arms are run. [`Schedule::validate`] accepts it.
+/// its runs have the same seed. It expects nothing, so both arms are run. [`validate`] accepts it.
 ///
 /// Every fault heals by itself, and `limit` leaves time for all of them and for the workers to finish.
 pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {

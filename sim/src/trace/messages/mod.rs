@@ -2,8 +2,8 @@
 //!
 //! `flow.rs` is one direction of a connection, `handshake.rs` the opening of one, `words.rs` shortens texts.
 //! Each protocol has a file or a folder: `resp/` (Redis), `http.rs` (the resource), `grpc/` (etcd),
-//! `zookeeper.rs`, and `raw.rs` for all others, which are also those whose feature is off. A protocol splits both directions into `Part`s; bytes that it
-//! can't read are left to `raw.rs`.
+//! `zookeeper.rs`, and `raw.rs` for all others, which are also those whose feature is off. A protocol splits
+//! both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
 
 mod flow;
 #[cfg(feature = "etcd")]
