@@ -142,7 +142,7 @@ impl<'h> Paths<'h> {
     fn note_fault(&mut self, event: usize, of: &'h Event) {
         let process = &of.process;
         match &of.kind {
-            // Of a fault that strikes again and again, the first time.
+            // A fault may strike several times; its first event stands for all.
             Kind::FaultApplied { fault, effect, .. } => {
                 if self.faults.iter().any(|known| known.number == Some(*fault)) {
                     return;

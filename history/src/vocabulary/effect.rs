@@ -45,9 +45,9 @@ pub enum LinkFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockFault {
-    /// The wall clock jumps once by so many nanoseconds, back if they are negative.
+    /// A single jump of the wall clock, in nanoseconds; a negative one goes back.
     StepNanos(i64),
-    /// Both clocks show so many nanoseconds in a billion true ones, until the fault ends.
+    /// The rate of both clocks until the fault ends: their nanoseconds in a billion true ones.
     Rate(u64),
 }
 

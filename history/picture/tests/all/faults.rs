@@ -1,4 +1,4 @@
-//! Faults are drawn by their effect, whatever they are called and whoever made them.
+//! A fault's effect decides how it is drawn; its name and its source do not matter.
 
 use picture::{Picture, Role, Shape, SpanKind};
 
