@@ -8,7 +8,7 @@
 //! | `redis_lease_extend_total` | system, resource_type, outcome | renewals that ended |
 //! | `redis_lease_lost_total` | system, resource_type | leases whose holder had to stop |
 //! | `redis_lease_release_total` | system, resource_type, outcome | releases that ended |
-//! | `redis_lease_stale_release_total`, `release_by_non_owner_total` | system, resource_type | releases that found another owner or none, and changed nothing. Two names for one number, since dashboards use either |
+//! | `release_by_non_owner_total` | system, resource_type | releases that found another owner or none, and changed nothing; these also count as `redis_lease_release_total` with the outcome `not_owner` |
 //! | `redis_lease_held_ms` | system, resource_type | from the grant to its release or loss |
 //!
 //! The names are those of the field guides and stay the same for every backend. The label `system` says which
@@ -35,8 +35,7 @@ pub fn describe() {
     describe_counter!("redis_lease_extend_total", "Renewals that ended, by outcome");
     describe_counter!("redis_lease_lost_total", "Leases whose holder had to stop");
     describe_counter!("redis_lease_release_total", "Releases that ended, by outcome");
-    describe_counter!("redis_lease_stale_release_total", "Releases of a lease that was no longer owned");
-    describe_counter!("release_by_non_owner_total", "As redis_lease_stale_release_total");
+    describe_counter!("release_by_non_owner_total", "Releases of a lease that was no longer owned");
     let unit = Unit::Milliseconds;
     describe_histogram!("redis_lease_acquire_latency_ms", unit, "From the call to the grant");
     describe_histogram!("redis_lease_held_ms", unit, "From the grant to its release or loss");
@@ -76,7 +75,7 @@ pub(crate) struct Meter {
     extend: ByOutcome,
     lost: OnceLock<Key>,
     release: ByOutcome,
-    stale_release: [OnceLock<Key>; 2],
+    by_non_owner: OnceLock<Key>,
     held: OnceLock<Key>,
 }
 
@@ -93,7 +92,7 @@ impl Meter {
             extend: ByOutcome::default(),
             lost: OnceLock::new(),
             release: ByOutcome::default(),
-            stale_release: Default::default(),
+            by_non_owner: OnceLock::new(),
             held: OnceLock::new(),
         }
     }
@@ -126,8 +125,7 @@ impl Meter {
     pub(crate) fn released(&self, outcome: Outcome) {
         self.count(&self.release, "redis_lease_release_total", outcome);
         if outcome == Outcome::NotOwner {
-            count(self.plain(&self.stale_release[0], "redis_lease_stale_release_total"));
-            count(self.plain(&self.stale_release[1], "release_by_non_owner_total"));
+            count(self.plain(&self.by_non_owner, "release_by_non_owner_total"));
         }
     }
 

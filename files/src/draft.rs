@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, PersistError};
 
+use crate::destination::{Destination, folder_of};
 use crate::error::Error;
 use crate::folder::{create_folder, temporary};
-use crate::place::{Place, folder_of};
 
 /// Content that is written in pieces, and becomes a file only when it is whole. A draft that is dropped
 /// leaves nothing.
@@ -36,9 +36,9 @@ impl Draft {
     }
 
     fn open(path: &Path) -> io::Result<Self> {
-        let to = match Place::of(path)? {
-            Place::Stream(path) => Target::Stream(OpenOptions::new().write(true).open(path)?),
-            Place::File(target, there) => {
+        let to = match Destination::of(path)? {
+            Destination::Stream(path) => Target::Stream(OpenOptions::new().write(true).open(path)?),
+            Destination::File(target, there) => {
                 let content = temporary(folder_of(&target))?;
                 if let Some(there) = there {
                     // A file that may not be written is not replaced either.

@@ -13,14 +13,14 @@
 //!
 //! Nothing in a simulated process may use this crate: real files are outside the simulation.
 
+mod destination;
 mod draft;
 mod error;
 mod folder;
-mod place;
 mod trial;
 
+pub use destination::is_same;
 pub use draft::{Draft, keep, write, write_new};
 pub use error::Error;
 pub use folder::{create_folder, put_aside};
-pub use place::is_same;
 pub use trial::{Parents, try_folder, try_outputs};

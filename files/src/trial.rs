@@ -4,9 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use crate::destination::{Destination, folder_of, is_same};
 use crate::error::Error;
 use crate::folder::temporary;
-use crate::place::{Place, folder_of, is_same};
 
 /// Says which folders of an output must exist before the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +40,11 @@ pub fn try_outputs(outputs: &[&Path], inputs: &[&Path], parents: Parents) -> Res
 }
 
 fn try_output(output: &Path, parents: Parents) -> Result<(), Error> {
-    let tried = || match Place::of(output)? {
+    let tried = || match Destination::of(output)? {
         // To open a pipe waits for its reader.
-        Place::Stream(path) if is_pipe(&path) => Ok(()),
-        Place::Stream(path) => OpenOptions::new().write(true).open(path).map(drop),
-        Place::File(target, there) => {
+        Destination::Stream(path) if is_pipe(&path) => Ok(()),
+        Destination::Stream(path) => OpenOptions::new().write(true).open(path).map(drop),
+        Destination::File(target, there) => {
             if there.is_some() {
                 OpenOptions::new().write(true).open(&target)?;
             }

@@ -11,9 +11,8 @@ pub mod allocator;
 pub mod entropy;
 pub mod explore;
 pub mod faults;
-pub mod meter;
+mod field_path;
 pub(crate) mod names;
-mod place;
 pub mod pool;
 pub mod probes;
 pub mod record;
@@ -24,14 +23,14 @@ pub mod trace;
 pub mod world;
 
 pub use explore::{Exercised, Failure, Search, check};
+pub use field_path::{FieldPath, Invalid};
 pub use history::{
     ClockFault, Effect, Event, InstantFault, Kind, LinkFault, Name, Nanos, RoleFault, Rules, Verdict,
     VerdictKind,
 };
 pub use names::UnknownName;
-pub use place::{Invalid, Place};
 pub use sim::{
-    Check, Control, Core, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,
+    Check, Control, CorePhase, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,
     ScheduleError, Served, Sim, Step, Strategy, Struck, Subject, clients, holder_accepted, no, own_key,
     own_token,
 };

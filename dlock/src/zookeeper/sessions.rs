@@ -2,7 +2,7 @@
 //! over.
 
 use dlock_runtime::Runtime;
-use dlock_zookeeper::{Client, ClientOptions, State};
+use dlock_zookeeper::{Client, ClientOptions, SessionState};
 
 use crate::sync::Guarded;
 
@@ -28,7 +28,8 @@ impl<R: Runtime> Sessions<R> {
     /// Returns the session for new claims: the present one, or a new one after it has ended.
     pub(super) fn current(&self) -> Client<R> {
         let mut current = self.current.lock();
-        let over = |client: &Client<R>| matches!(client.state(), State::Expired | State::Closed);
+        let over =
+            |client: &Client<R>| matches!(client.state(), SessionState::Expired | SessionState::Closed);
         match current.as_ref().filter(|client| !over(client)) {
             Some(client) => client.clone(),
             None => current.insert(Client::new(self.runtime.clone(), self.options.clone())).clone(),

@@ -10,7 +10,7 @@ use super::driver::Driver;
 use super::error::Error;
 use super::options::ClientOptions;
 use super::order::{Answer, Order, Withdrawal};
-use super::session::{Session, Shared, State};
+use super::session::{Session, SessionState, Shared};
 use super::watches::Watch;
 use super::wire::{CreateMode, Reply, Request, Stat, WireError};
 
@@ -51,12 +51,12 @@ impl<R: Runtime> Client<R> {
     }
 
     /// Returns the state of the session.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SessionState {
         self.shared.state()
     }
 
     /// Waits until the state differs from `known` and returns it. Short-lived states may be missed.
-    pub async fn state_after(&self, known: State) -> State {
+    pub async fn state_after(&self, known: SessionState) -> SessionState {
         self.shared.state_after(known).await
     }
 
@@ -88,13 +88,13 @@ impl<R: Runtime> Client<R> {
     pub async fn established(&self, deadline: Instant) -> Result<Session, Error> {
         let wait = async {
             let mut state = self.state();
-            while state == State::Disconnected {
+            while state == SessionState::Disconnected {
                 state = self.state_after(state).await;
             }
             state
         };
         match timeout_at(self.runtime(), deadline, wait).await {
-            Ok(State::Connected) => self.session().ok_or_else(|| self.shared.not_sent()),
+            Ok(SessionState::Connected) => self.session().ok_or_else(|| self.shared.not_sent()),
             _ => Err(self.shared.not_sent()),
         }
     }

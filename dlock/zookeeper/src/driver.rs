@@ -11,7 +11,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use super::connection::{Connection, Pending, Wake};
 use super::error::Error;
 use super::order::{Answer, Order};
-use super::session::{Session, Shared, State};
+use super::session::{Session, SessionState, Shared};
 use super::wire::{
     ConnectRequest, ConnectResponse, Op, PASSWORD_BYTES, Reader, Reply, ReplyHeader, Request, WatcherEvent,
     WireError, code, xid,
@@ -58,11 +58,11 @@ impl<R: Runtime> Driver<R> {
             };
             match end {
                 End::Lost(reason) => self.shared.failed(reason),
-                End::Expired => break State::Expired,
-                End::Closed => break State::Closed,
+                End::Expired => break SessionState::Expired,
+                End::Closed => break SessionState::Closed,
             }
             if !self.keep_waiting() {
-                break State::Closed;
+                break SessionState::Closed;
             }
             self.back_off().await;
         };
@@ -135,11 +135,11 @@ impl<R: Runtime> Driver<R> {
     /// Serves a connection until it ends. Requests without an answer then have an unknown outcome.
     async fn serve(&mut self, mut connection: Connection<R>) -> End {
         self.failures = 0;
-        self.shared.set_state(State::Connected);
+        self.shared.set_state(SessionState::Connected);
         self.waiting.drain(..).for_each(|order| connection.order(order));
         let end = self.exchange(&mut connection).await;
         if let End::Lost(_) = end {
-            self.shared.set_state(State::Disconnected);
+            self.shared.set_state(SessionState::Disconnected);
         }
         let is_lost = matches!(end, End::Lost(_));
         sometimes!(self.shared.runtime, requests_lost, is_lost && !connection.pending.is_empty());
@@ -220,7 +220,7 @@ impl<R: Runtime> Driver<R> {
         }
         let result = result.map(|reply| Answer { reply, watch: watch(&order.request, connection) });
         if let Some(End::Closed) = end {
-            self.shared.set_state(State::Closed);
+            self.shared.set_state(SessionState::Closed);
         }
         let _ = order.reply.send(result);
         Ok(end)

@@ -36,7 +36,7 @@ pub mod wire;
 pub use client::{Children, Client, Created};
 pub use error::Error;
 pub use options::ClientOptions;
-pub use session::{Session, State};
+pub use session::{Session, SessionState};
 pub use watches::{Fired, Watch};
 pub use wire::{CreateMode, Stat};
 

@@ -11,7 +11,7 @@ use super::options::ClientOptions;
 
 /// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SessionState {
     /// No connection: the session may continue, or be over. The servers are tried one by one.
     Disconnected,
     /// A server has confirmed the session on this connection.
@@ -34,7 +34,7 @@ pub struct Session {
 pub(super) struct Shared<R> {
     pub(super) runtime: R,
     pub(super) options: ClientOptions,
-    state: watch::Sender<State>,
+    state: watch::Sender<SessionState>,
     facts: Mutex<Facts>,
 }
 
@@ -48,19 +48,24 @@ struct Facts {
 
 impl<R: Runtime> Shared<R> {
     pub(super) fn new(runtime: R, options: ClientOptions) -> Self {
-        Self { runtime, options, state: watch::Sender::new(State::Disconnected), facts: Mutex::default() }
+        Self {
+            runtime,
+            options,
+            state: watch::Sender::new(SessionState::Disconnected),
+            facts: Mutex::default(),
+        }
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> SessionState {
         *self.state.borrow()
     }
 
-    pub(super) fn set_state(&self, state: State) {
+    pub(super) fn set_state(&self, state: SessionState) {
         self.state.send_replace(state);
     }
 
     /// Waits until the state differs from `known`.
-    pub(super) async fn state_after(&self, known: State) -> State {
+    pub(super) async fn state_after(&self, known: SessionState) -> SessionState {
         let mut states = self.state.subscribe();
         // The sender lives as long as `self`.
         states.wait_for(|state| *state != known).await.map_or(known, |state| *state)
@@ -95,12 +100,12 @@ impl<R: Runtime> Shared<R> {
     /// Returns why a request was not sent.
     pub(super) fn not_sent(&self) -> Error {
         match self.state() {
-            State::Expired => Error::SessionExpired,
-            State::Closed => Error::Closed,
-            State::Connected => Error::NotSent {
+            SessionState::Expired => Error::SessionExpired,
+            SessionState::Closed => Error::Closed,
+            SessionState::Connected => Error::NotSent {
                 reason: "the deadline passed before the open one sent the request".to_owned(),
             },
-            State::Disconnected => {
+            SessionState::Disconnected => {
                 let reason = self.facts().failure.clone();
                 Error::NotSent { reason: reason.unwrap_or_else(|| "none has been opened yet".to_owned()) }
             }

@@ -19,16 +19,16 @@ use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
 
 /// A process and a key.
-type Place<'h> = (&'h Name, &'h Name);
+type Holding<'h> = (&'h Name, &'h Name);
 
 #[derive(Default)]
 pub(super) struct AfterRelease<'h> {
     /// The releases of each process, by key.
-    released: BTreeMap<Place<'h>, Vec<Release<'h>>>,
+    released: BTreeMap<Holding<'h>, Vec<Release<'h>>>,
     /// The sections that are open, with their owners and tokens.
-    open: BTreeMap<Place<'h>, Vec<(&'h Name, u64)>>,
+    open: BTreeMap<Holding<'h>, Vec<(&'h Name, u64)>>,
     /// The releases that have made a verdict.
-    convicted: BTreeSet<(Place<'h>, u64, Nanos)>,
+    convicted: BTreeSet<(Holding<'h>, u64, Nanos)>,
 }
 
 #[derive(Clone, Copy)]
@@ -76,28 +76,30 @@ impl<'h> AfterRelease<'h> {
         let did = format!("was still in its critical section when {} entered at {}", event.process, event.at);
         let others = self.open.iter().filter(|((inside, of), _)| *of == key && **inside != event.process);
         let found: Vec<_> = others
-            .flat_map(|(place, sections)| sections.iter().map(move |section| (*place, *section)))
-            .filter_map(|(place, (owner, token))| Some((place, self.release(place, Some(owner), token)?)))
+            .flat_map(|(holding, sections)| sections.iter().map(move |section| (*holding, *section)))
+            .filter_map(|(holding, (owner, token))| {
+                Some((holding, self.release(holding, Some(owner), token)?))
+            })
             .collect();
-        for (place, release) in found {
-            self.convict(place, release, (event.at, &did), verdicts);
+        for (holding, release) in found {
+            self.convict(holding, release, (event.at, &did), verdicts);
         }
     }
 
-    fn release(&self, place: Place<'h>, owner: Option<&Name>, token: u64) -> Option<Release<'h>> {
+    fn release(&self, holding: Holding<'h>, owner: Option<&Name>, token: u64) -> Option<Release<'h>> {
         let is_meant = |release: &&Release<'_>| owner == Some(release.owner) || token == release.token;
-        self.released.get(&place)?.iter().find(is_meant).copied()
+        self.released.get(&holding)?.iter().find(is_meant).copied()
     }
 
     fn convict(
         &mut self,
-        place: Place<'h>,
+        holding: Holding<'h>,
         release: Release<'h>,
         (at, did): (Nanos, &str),
         verdicts: &mut Verdicts,
     ) {
-        if self.convicted.insert((place, release.token, release.at)) {
-            let (process, key) = place;
+        if self.convicted.insert((holding, release.token, release.at)) {
+            let (process, key) = holding;
             let detail = format!(
                 "{process} (token {}) had begun to release the lock at {}, and {did}",
                 release.token, release.at,

@@ -57,8 +57,8 @@ impl<'h> Paths<'h> {
 
     /// Returns the numbers of the events that led to the verdict, in order.
     pub(super) fn because(&self, verdict: &Verdict) -> Vec<usize> {
-        let end =
-            verdict.event.unwrap_or_else(|| self.history.partition_point(|event| event.at <= verdict.at));
+        let until = || self.history.partition_point(|event| event.at <= verdict.at);
+        let end = verdict.event.map_or_else(until, |event| event + 1);
         let of_key = self.by_key.get(&verdict.key).map_or(&[][..], Vec::as_slice);
         let of_key = &of_key[..of_key.partition_point(|number| *number < end)];
         let mut parties: BTreeSet<&Name> = verdict.processes.iter().collect();
@@ -67,15 +67,15 @@ impl<'h> Paths<'h> {
         let asked = parties.iter().filter_map(|process| self.follow(process, verdict, of_key, &mut path));
         let begin = asked.min().unwrap_or(end);
         parties.extend(path.iter().filter_map(|number| self.client_of(Some(*number))));
-        parties.extend(self.half_granted(&of_key[of_key.partition_point(|number| *number < begin)..]));
+        parties.extend(self.half_granted(of_key));
         let begin = self.history.get(begin).map_or(verdict.at, |event| event.at);
         let faults = self.faults.iter().take_while(|fault| fault.event < end);
         let took_part = |fault: &&Fault<'_>| self.took_part(fault, &parties, begin);
         path.extend(faults.filter(took_part).map(|fault| fault.event));
-        path.into_iter().collect()
+        path.into_iter().filter(|number| Some(*number) != verdict.event).collect()
     }
 
-    /// Adds the path of one process of the verdict. `of_key` are the events of the key before the verdict.
+    /// Adds the path of one process of the verdict. `of_key` are the events of the key up to the verdict.
     /// Returns the number of the event by which the process asked.
     fn follow(
         &self,
@@ -85,6 +85,7 @@ impl<'h> Paths<'h> {
         path: &mut BTreeSet<usize>,
     ) -> Option<usize> {
         let kind = |number: &usize| &self.history[*number].kind;
+        let led_there = |number: &usize| Some(*number) != verdict.event;
         let last = |of: &[usize], is_meant: fn(&Kind) -> bool| {
             let own = of.iter().rev().filter(|number| self.history[**number].process == *process);
             own.copied().find(|number| is_meant(kind(number)))
@@ -102,13 +103,40 @@ impl<'h> Paths<'h> {
             return asked;
         };
         path.insert(grant);
+        if verdict.event == Some(grant) {
+            path.extend(asked);
+        }
+        let asked = asked.unwrap_or(grant);
+        path.extend(self.freed(process, before, asked));
         if let Kind::LeaseAcquired { owner, .. } | Kind::SectionEntered { owner, .. } = kind(&grant) {
-            path.extend(after.iter().find(|number| is_end(kind(number), owner)));
+            // A server may drop the key before its answer arrives.
+            let since = &of_key[of_key.partition_point(|number| *number < asked)..];
+            path.extend(since.iter().find(|number| led_there(number) && is_end(kind(number), owner)));
             for is_step in [is_extension, is_renewal, is_use] {
-                path.extend(after.iter().rev().find(|number| is_step(kind(number), verdict, owner)));
+                let is_meant = |number: &&usize| led_there(number) && is_step(kind(number), verdict, owner);
+                path.extend(after.iter().rev().find(is_meant));
             }
         }
-        Some(asked.unwrap_or(grant))
+        // A client may remember how its own lease before this one ended.
+        let released = of_key[..of_key.partition_point(|number| *number < asked)].iter().rev();
+        let mut released = released.filter(|number| self.history[**number].process == *process);
+        let released = released.find(|number| matches!(kind(number), Kind::LeaseReleaseRequested { .. }));
+        Some(released.copied().unwrap_or(asked))
+    }
+
+    /// Returns the event in which another client gave up the lock for which the process waited. `before` are
+    /// the events before its grant, `asked` is its request.
+    fn freed(&self, process: &Name, before: &[usize], asked: usize) -> Option<usize> {
+        let stored = |number: &&usize| {
+            matches!(
+                self.history[**number].kind,
+                Kind::KeyGranted { .. } | Kind::KeyDeleted { .. } | Kind::KeyExpired { .. }
+            )
+        };
+        let waited = before[before.partition_point(|number| *number < asked)..].iter().rev().filter(stored);
+        let by_it = |number: &&usize| self.client_of(Some(**number)) == Some(process);
+        let freed = *waited.skip_while(|number| !by_it(number)).find(|number| !by_it(number))?;
+        matches!(self.history[freed].kind, Kind::KeyDeleted { .. }).then_some(freed)
     }
 
     /// Returns the client for which a server acted in the event.
@@ -121,8 +149,8 @@ impl<'h> Paths<'h> {
         }
     }
 
-    /// Returns the clients to which some of several servers granted the lock in these events, and which never
-    /// had it.
+    /// Returns the clients to which some of several servers granted the lock in these events, and which did not
+    /// have it after that.
     fn half_granted(&self, events: &[usize]) -> BTreeSet<&'h Name> {
         let (mut clients, mut servers) = (BTreeSet::new(), BTreeSet::new());
         for number in events {

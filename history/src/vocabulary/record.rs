@@ -60,11 +60,11 @@ macro_rules! fields {
         }
 
         impl Record {
-            /// Returns the place of the value of `slot`.
-            fn place(&mut self, slot: Slot) -> Option<Place<'_>> {
+            /// Returns the value of `slot`, to be set.
+            fn value_mut(&mut self, slot: Slot) -> Option<ValueMut<'_>> {
                 match slot {
                     Slot::Event | Slot::Outside => None,
-                    $( Slot::$slot => Some(Place::from(&mut self.$field)), )*
+                    $( Slot::$slot => Some(ValueMut::from(&mut self.$field)), )*
                 }
             }
         }
@@ -163,16 +163,16 @@ impl Record {
             self.event = Some(Label::from(text));
             return;
         }
-        match self.place(slot) {
-            Some(Place::Text(kept)) => *kept = Some(Name::from(text)),
-            Some(Place::Effect(kept)) => *kept = serde_json::from_str(text).ok(),
-            Some(Place::Number(_)) | None => {}
+        match self.value_mut(slot) {
+            Some(ValueMut::Text(kept)) => *kept = Some(Name::from(text)),
+            Some(ValueMut::Effect(kept)) => *kept = serde_json::from_str(text).ok(),
+            Some(ValueMut::Number(_)) | None => {}
         }
     }
 
     /// Fills `slot` with a number; a slot for text stays empty.
     pub fn put_number(&mut self, slot: Slot, number: u64) {
-        if let Some(Place::Number(kept)) = self.place(slot) {
+        if let Some(ValueMut::Number(kept)) = self.value_mut(slot) {
             *kept = Some(number);
         }
     }
@@ -183,7 +183,7 @@ impl Record {
         match slot {
             Slot::Event | Slot::Effect => self.put_text(slot, text().as_str()),
             _ => {
-                if let Some(Place::Text(kept)) = self.place(slot) {
+                if let Some(ValueMut::Text(kept)) = self.value_mut(slot) {
                     *kept = Some(text());
                 }
             }
@@ -191,26 +191,26 @@ impl Record {
     }
 }
 
-/// The place of a field's value, by its type.
-enum Place<'r> {
+/// A field of a record that is being read, by the type of its value.
+enum ValueMut<'r> {
     Text(&'r mut Option<Name>),
     Number(&'r mut Option<u64>),
     Effect(&'r mut Option<Effect>),
 }
 
-impl<'r> From<&'r mut Option<Name>> for Place<'r> {
+impl<'r> From<&'r mut Option<Name>> for ValueMut<'r> {
     fn from(kept: &'r mut Option<Name>) -> Self {
         Self::Text(kept)
     }
 }
 
-impl<'r> From<&'r mut Option<u64>> for Place<'r> {
+impl<'r> From<&'r mut Option<u64>> for ValueMut<'r> {
     fn from(kept: &'r mut Option<u64>) -> Self {
         Self::Number(kept)
     }
 }
 
-impl<'r> From<&'r mut Option<Effect>> for Place<'r> {
+impl<'r> From<&'r mut Option<Effect>> for ValueMut<'r> {
     fn from(kept: &'r mut Option<Effect>) -> Self {
         Self::Effect(kept)
     }

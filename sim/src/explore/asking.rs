@@ -3,12 +3,12 @@
 use history::text::{Names, holder};
 use history::{Event, Kind, Name, Nanos, Verdict};
 
-use crate::sim::{Core, Report};
+use crate::sim::{CorePhase, Report};
 use crate::trace::message::Message;
 
 /// The requests of a run, and the times at which the lock became free.
 pub(super) struct Asking<'a> {
-    core: Option<&'a Core>,
+    core: Option<&'a CorePhase>,
     events: &'a [Event],
     messages: &'a [Message],
     names: &'a Names,
@@ -16,7 +16,7 @@ pub(super) struct Asking<'a> {
 
 impl<'a> Asking<'a> {
     /// Returns the requests of the run, if it has recorded its messages.
-    pub(super) fn of(core: Option<&'a Core>, report: &'a Report) -> Self {
+    pub(super) fn of(core: Option<&'a CorePhase>, report: &'a Report) -> Self {
         let Report { events, messages, names, .. } = report;
         Self { core, events, messages, names }
     }
@@ -78,7 +78,7 @@ mod tests {
         let (owner, client) = (Name::from("b:7f3c"), Name::from("b"));
         let deleted = Kind::KeyDeleted { key: key.clone(), owner, client };
         let events = [Event { at: at(2), process: Name::from("redis-1"), kind: deleted }];
-        let (core, detail) = (Core::at(Span::from_secs(3)), String::new());
+        let (core, detail) = (CorePhase::at(Span::from_secs(3)), String::new());
         let processes = vec![Name::from("a")];
         let verdict = Verdict {
             kind: VerdictKind::Stuck,

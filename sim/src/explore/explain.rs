@@ -8,7 +8,7 @@ use super::sentence::{fault_in_words, sentence};
 use super::trial::Trials;
 use super::vary::{self, Dial, Part, STEP};
 use crate::faults::Length;
-use crate::sim::{self, Core, Report, RunError, Schedule, Subject};
+use crate::sim::{self, CorePhase, Report, RunError, Schedule, Subject};
 use crate::span::Span;
 
 /// The number of seeds that are tried, from 0 on.
@@ -131,9 +131,9 @@ fn explained<S: Subject>(
 fn explained_core<S: Subject>(
     trials: &mut Trials<'_, S>,
     schedule: &Schedule<S::Options>,
-    core: &Core,
+    core: &CorePhase,
 ) -> String {
-    let mut breaks_with = |core: Option<Core>| trials.shows(&Schedule { core, ..schedule.clone() });
+    let mut breaks_with = |core: Option<CorePhase>| trials.shows(&Schedule { core, ..schedule.clone() });
     let mut parts = vec![format!("core from {} on", core.at)];
     for (names, broken) in [(&core.crashed, "crashed"), (&core.cut, "cut off")] {
         for name in names {

@@ -8,12 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use history::Kind;
 
-use super::novelty::{New, Reached, Representation, Traits};
+use super::novelty::{New, Reached, Traits};
 use super::portfolio::Portfolio;
 use crate::entropy::Site;
 use crate::faults::{Fault, Faults, Trigger};
-use crate::meter::{self, Part};
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::sim::{self, Draw, Points, Rekey, Report, Schedule, Sim, Step, Strategy, Subject};
 use crate::span::Span;
 
@@ -51,7 +50,6 @@ pub(super) struct Feedback<O> {
     points: Arc<Points>,
     portfolio: Portfolio,
     faults: Option<Faults>,
-    representation: Representation,
     parents: Vec<Parent<O>>,
 }
 
@@ -65,13 +63,7 @@ pub(super) struct Learning<O> {
 impl<O: Clone> Feedback<O> {
     /// Creates the knowledge at the start of a search: the points at which faults may be aimed.
     pub(super) fn new(points: Arc<Points>, portfolio: &Portfolio, faults: Option<&Faults>) -> Self {
-        Self {
-            points,
-            portfolio: portfolio.clone(),
-            faults: faults.cloned(),
-            representation: portfolio.representation(),
-            parents: Vec::new(),
-        }
+        Self { points, portfolio: portfolio.clone(), faults: faults.cloned(), parents: Vec::new() }
     }
 
     /// Draws the schedule of the seed by its strategy, and returns it with the number of runs that this took.
@@ -86,7 +78,6 @@ impl<O: Clone> Feedback<O> {
         subject: &S,
         seed: u64,
     ) -> Result<(Schedule<O>, u64), Invalid> {
-        let _charge = meter::charge(Part::Draw);
         let strategy = self.portfolio.of(seed);
         let from = Draw::surveyed(seed, &self.points).by(strategy);
         let mut from = from.with_faults(self.faults.as_ref());
@@ -102,8 +93,7 @@ impl<O: Clone> Feedback<O> {
     }
 
     pub(super) fn describe(&self, report: &Report) -> Traits {
-        let _charge = meter::charge(Part::Audit);
-        Traits::of(report, self.representation)
+        Traits::of(report)
     }
 
     /// Returns the state before the first run.

@@ -41,7 +41,6 @@ pub use exhaust::exhaust;
 pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
 pub use harness::{Failure, Search, check};
 pub use hunt::{Hunt, hunt, hunts};
-pub use novelty::Representation;
 pub use portfolio::Portfolio;
 pub use repeat::difference;
 pub use search::{Found, KEPT_MAX, Watch, explore, explore_watched};

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::novelty::Representation;
 use crate::sim::{Draw, Strategy};
 
 /// The strategies among which a search shares its schedules, by their seeds. Default: all in turns, with a
@@ -10,7 +9,6 @@ use crate::sim::{Draw, Strategy};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Portfolio {
     turns: Vec<Strategy>,
-    representation: Representation,
 }
 
 /// The turns of the default portfolio: `docs/strategies.md` has the hunts that decided them.
@@ -36,19 +34,13 @@ const TURNS: [Strategy; 16] = [
 impl Portfolio {
     /// Returns a portfolio of one strategy.
     pub fn only(strategy: Strategy) -> Self {
-        Self { turns: vec![strategy], ..Self::default() }
+        Self { turns: vec![strategy] }
     }
 
     /// Returns the strategies whose schedules depend on their seeds alone: a seed identifies a schedule.
     pub fn of_seeds() -> Self {
         let turns = TURNS.into_iter().filter(|strategy| *strategy != Strategy::Feedback).collect();
-        Self { turns, ..Self::default() }
-    }
-
-    /// Compares runs by these features. Default: [`Representation::States`].
-    #[must_use]
-    pub fn by(self, representation: Representation) -> Self {
-        Self { representation, ..self }
+        Self { turns }
     }
 
     /// Returns the number of turns of each strategy in a round, in the order of [`Strategy::ALL`].
@@ -69,11 +61,6 @@ impl Portfolio {
         Draw::new(seed).by(self.of(seed))
     }
 
-    /// Returns the features by which runs are compared.
-    pub(super) fn representation(&self) -> Representation {
-        self.representation
-    }
-
     /// Returns true if some schedules are drawn by the feedback strategy.
     pub(super) fn has_feedback(&self) -> bool {
         self.turns.contains(&Strategy::Feedback)
@@ -82,7 +69,7 @@ impl Portfolio {
 
 impl Default for Portfolio {
     fn default() -> Self {
-        Self { turns: TURNS.to_vec(), representation: Representation::States }
+        Self { turns: TURNS.to_vec() }
     }
 }
 

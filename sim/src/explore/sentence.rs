@@ -9,7 +9,7 @@ use super::asking::Asking;
 use super::cause::{Broken, Cause};
 use super::nodes::Nodes;
 use crate::faults::{Fault, Trigger};
-use crate::sim::{Core, Report, RunError, Schedule};
+use crate::sim::{CorePhase, Report, RunError, Schedule};
 use crate::span::Span;
 
 /// The words for a lease that one server, or one cluster, should store and does not.
@@ -70,7 +70,7 @@ fn of_check<O>(schedule: &Schedule<O>, cause: &Cause, report: &Report) -> String
 /// The history from which a sentence is made.
 struct Story<'a> {
     faults: &'a [Fault],
-    core: Option<&'a Core>,
+    core: Option<&'a CorePhase>,
     events: &'a [Event],
     asking: Asking<'a>,
     names: &'a Names,
@@ -100,7 +100,7 @@ impl<'a> Story<'a> {
     /// before `end`.
     fn told(&self, told: BTreeSet<usize>, end: usize) -> Vec<String> {
         let begins =
-            |core: &&Core| self.events.partition_point(|event| event.at.0 < core.at.as_nanos()) < end;
+            |core: &&CorePhase| self.events.partition_point(|event| event.at.0 < core.at.as_nanos()) < end;
         let core = self.core.filter(begins);
         let is_before = |at: &usize| core.is_none_or(|core| self.events[*at].at.0 < core.at.as_nanos());
         let (before, after): (Vec<_>, Vec<_>) = told.into_iter().partition(is_before);
@@ -147,7 +147,7 @@ impl<'a> Story<'a> {
     /// one is judged. A waiter that stopped asking was not refused.
     fn outcome(&self, verdict: &Verdict) -> String {
         let said = outcome(verdict, self.names);
-        let is_in_core = |core: &Core| core.at.as_nanos() <= verdict.at.0;
+        let is_in_core = |core: &CorePhase| core.at.as_nanos() <= verdict.at.0;
         match verdict.kind {
             VerdictKind::Stuck if verdict.processes.len() == 1 => match self.asking.gave_up(verdict) {
                 Some(last) => format!("{said}, and never asked again after {last}"),
@@ -250,7 +250,7 @@ fn owner_of(kind: &Kind) -> Option<&Name> {
 }
 
 /// Says when the core phase begins, and which processes it leaves broken.
-fn core_in_words(core: &Core) -> String {
+fn core_in_words(core: &CorePhase) -> String {
     let began = format!("the core phase began at {}", Nanos(core.at.as_nanos()));
     let broken = [(&core.crashed, "crashed"), (&core.cut, "cut off")].into_iter();
     let broken: Vec<String> = broken

@@ -41,8 +41,8 @@ pub struct Tally {
     pub firsts: BTreeMap<(&'static str, Cause), u64>,
     /// The counts of the probes, in all arms.
     pub probes: Probes,
-    /// Number of different states that the runs of the last arm have reached: see
-    /// [`Representation`](super::Representation).
+    /// Number of different states that the runs of the last arm have reached: events, each in a state of
+    /// locks and clocks.
     pub states: u64,
     /// The number of states after each batch, with the number of schedules: twice as many each time.
     pub growth: Vec<(u64, u64)>,

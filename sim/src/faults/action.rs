@@ -12,7 +12,7 @@ use super::link::Link;
 use super::scene::Scene;
 use super::strike::Strike;
 use super::trigger::Trigger;
-use crate::place::{Invalid, Place};
+use crate::field_path::{FieldPath, Invalid};
 use crate::span::{Shift, Span};
 
 /// One fault of a schedule.
@@ -45,7 +45,7 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Invalid`] names the wrong field, and the remedy if it is known.
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid>;
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid>;
 
     /// Applies it. This runs inside the event that triggered the fault: use [`Strike::soon`] for effects that
     /// must not interrupt a process's work.
@@ -124,11 +124,11 @@ fn write<S: Serializer>(what: &Arc<dyn Action>, serializer: S) -> Result<S::Ok, 
 
 /// The context of [`Action::check`].
 #[derive(Clone, Copy)]
-pub struct Check<'a> {
+pub struct FaultCheck<'a> {
     /// The word that names the action in schedule files.
     pub verb: &'static str,
     /// The table of the action.
-    pub place: &'a Place,
+    pub path: &'a FieldPath,
     /// The processes and links of the schedule.
     pub scene: &'a dyn Scene,
     /// All faults of the schedule.
@@ -137,7 +137,7 @@ pub struct Check<'a> {
     pub number: usize,
 }
 
-impl Check<'_> {
+impl FaultCheck<'_> {
     /// Returns the faults before this one.
     pub fn before(&self) -> &[Fault] {
         self.faults.get(..self.number).unwrap_or(self.faults)
@@ -145,7 +145,7 @@ impl Check<'_> {
 
     /// Returns an error about the field `key`.
     pub fn refuse(&self, key: &'static str, problem: impl Into<String>) -> Invalid {
-        self.place.key(key).says(problem)
+        self.path.key(key).says(problem)
     }
 
     /// Checks that the process in the field of the verb exists.
@@ -154,21 +154,21 @@ impl Check<'_> {
     ///
     /// [`Invalid`] with the names of the processes that exist.
     pub fn process(&self, name: &str) -> Result<(), Invalid> {
-        self.process_at(self.place.key(self.verb), name)
+        self.process_at(self.path.key(self.verb), name)
     }
 
-    /// Checks that the process `name` at `place` exists.
+    /// Checks that the process `name` at `path` exists.
     ///
     /// # Errors
     ///
-    /// As [`Check::process`].
-    pub fn process_at(&self, place: Place, name: &str) -> Result<(), Invalid> {
+    /// As [`FaultCheck::process`].
+    pub fn process_at(&self, path: FieldPath, name: &str) -> Result<(), Invalid> {
         let known = self.scene.processes();
         if known.iter().any(|known| known == name) {
             return Ok(());
         }
         let (verb, known) = (self.verb, known.join(", "));
-        Err(place.says(format!("unknown process `{name}` in `{verb}`: the schedule has {known}")))
+        Err(path.says(format!("unknown process `{name}` in `{verb}`: the schedule has {known}")))
     }
 
     /// Checks that the link in the field of the verb exists.
@@ -178,14 +178,14 @@ impl Check<'_> {
     /// [`Invalid`] for a process that does not exist, and for two processes without a link.
     pub fn link(&self, link: &Link) -> Result<(), Invalid> {
         let Link { from, to } = link;
-        let place = self.place.key(self.verb);
+        let path = self.path.key(self.verb);
         for (at, name) in [from, to].into_iter().enumerate() {
-            self.process_at(place.index(at), name)?;
+            self.process_at(path.index(at), name)?;
         }
         if from == to {
-            return Err(place.says(format!("`{from}` has no link to itself")));
+            return Err(path.says(format!("`{from}` has no link to itself")));
         }
-        let refused = |why| place.says(format!("there is no link from `{from}` to `{to}`: {why}"));
+        let refused = |why| path.says(format!("there is no link from `{from}` to `{to}`: {why}"));
         self.scene.link(from, to).map_err(refused)
     }
 

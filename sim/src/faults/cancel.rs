@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use history::{Effect, InstantFault};
 
-use super::action::{Action, Check, Fault};
+use super::action::{Action, Fault, FaultCheck};
 use super::call::Call;
-use super::draw::{Draw, Variant};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::{Role, Scene};
 use super::strike::Strike;
 use super::trigger::Trigger;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Drops the future of a call: the one in progress, else the next one when it begins.
@@ -35,17 +35,17 @@ impl Cancel {
 pub static KIND: FaultKind = FaultKind { verb: "cancel", fields: &["call"], read, variants: &[&ACQUIRING] };
 
 /// Strikes just after a worker has begun to acquire.
-pub static ACQUIRING: Variant = Variant { place: 140, weight: |scene| u64::from(!scene.has_leader()), draw };
+pub static ACQUIRING: Variant = Variant { order: 140, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 /// Drops a renewal or a release.
-pub static HOLDING: Variant = Variant { place: 240, weight: |_| 2, draw: draw_holding };
+pub static HOLDING: Variant = Variant { order: 240, weight: |_| 2, draw: draw_holding };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let worker = fields.need("cancel", "cancel", "the worker")?;
     Ok(Arc::new(Cancel { worker, call: fields.take("call")?.unwrap_or_default() }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let worker = draw.client();
     let plus = draw.span(Span::ZERO, Span::from_millis(50));
     let when = Trigger::After { process: worker.clone(), point: "requested".to_owned(), nth: 1, plus };
@@ -54,7 +54,7 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
 
 /// Draws a fault under a lease. A renewal is dropped a third of the lease after the grant: the first is then
 /// in progress.
-fn draw_holding(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_holding(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let makes = |call: Call| {
         let mut clients = draw.scene.with_role(Role::Client);
         clients.retain(|client| draw.scene.calls(client, call).is_ok());
@@ -90,7 +90,7 @@ impl Action for Cancel {
         vec![&self.worker]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         let (name, call) = (&self.worker, self.call);
         check.process(name)?;
         check.scene.calls(name, call).map_err(|why| match call {

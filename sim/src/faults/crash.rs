@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use history::{Kind, Name, VerdictKind};
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::{Role, Scene};
 use super::strike::Strike;
 use super::trigger::Trigger;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::record::note;
 use crate::span::Span;
 
@@ -46,16 +46,16 @@ pub static KIND: FaultKind = FaultKind {
 };
 
 /// Crashes a server.
-pub static OF_SERVER: Variant = Variant { place: 40, weight: |_| 3, draw: draw_of_server };
+pub static OF_SERVER: Variant = Variant { order: 40, weight: |_| 3, draw: draw_of_server };
 
 /// Crashes the resource, if it keeps data on a disk.
-pub static OF_RESOURCE: Variant = Variant { place: 60, weight: |_| 2, draw: draw_of_resource };
+pub static OF_RESOURCE: Variant = Variant { order: 60, weight: |_| 2, draw: draw_of_resource };
 
 /// Crashes a client.
-pub static OF_CLIENT: Variant = Variant { place: 70, weight: |_| 2, draw: draw_of_client };
+pub static OF_CLIENT: Variant = Variant { order: 70, weight: |_| 2, draw: draw_of_client };
 
 /// Crashes a server once a client has its reply, such as a vote, and restarts it before the next request.
-pub static AFTER_REPLY: Variant = Variant { place: 235, weight: |_| 2, draw: draw_after_reply };
+pub static AFTER_REPLY: Variant = Variant { order: 235, weight: |_| 2, draw: draw_after_reply };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("crash", "crash", "the process")?;
@@ -63,13 +63,13 @@ fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Crash { process, power_loss, restart_after: fields.take("restart_after")? }))
 }
 
-fn draw_of_server(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_of_server(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (process, when) = (draw.server(), draw.when());
     let power_loss = draw.site.chance(0.5) && draw.scene.may_lose_power(&process);
     Some(Fault::new(when, Crash { process, power_loss, restart_after: Some(draw.up_to(2)) }))
 }
 
-fn draw_after_reply(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_after_reply(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (client, process) = (draw.client(), draw.server());
     let nth = 1 + draw.site.below(REPLIES_MAX) as u32;
     let when =
@@ -79,13 +79,13 @@ fn draw_after_reply(draw: &mut Draw<'_>) -> Option<Fault> {
     Some(Fault::new(when, Crash { process, power_loss, restart_after }))
 }
 
-fn draw_of_resource(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_of_resource(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let process = draw.scene.with_role(Role::Resource).pop().filter(|name| draw.scene.disk(name).is_ok())?;
     let (when, power_loss) = (draw.when(), draw.site.chance(0.5));
     Some(Fault::new(when, Crash { process, power_loss, restart_after: Some(draw.up_to(2)) }))
 }
 
-fn draw_of_client(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_of_client(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (process, when) = (draw.client(), draw.when());
     let (restarts, after) = (draw.site.chance(0.5), draw.up_to(2));
     let restart_after = restarts.then_some(after);
@@ -107,7 +107,7 @@ impl Action for Crash {
         vec![&self.process]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         let name = &self.process;
         check.process(name)?;
         if self.power_loss

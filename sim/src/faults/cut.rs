@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use history::LinkFault;
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::link::Link;
 use super::scene::Scene;
 use super::strike::{NETWORK, Strike};
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Cuts a link.
@@ -41,7 +41,7 @@ impl Cut {
 pub static KIND: FaultKind = FaultKind { verb: "cut", fields: &["both", "for"], read, variants: &[&ANY] };
 
 /// Cuts any link.
-pub static ANY: Variant = Variant { place: 80, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
+pub static ANY: Variant = Variant { order: 80, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let link = fields.need("cut", "cut", "the link")?;
@@ -49,7 +49,7 @@ fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Cut { link, both, lasts: fields.take("for")? }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (link, when, both) = (draw.link(), draw.when(), draw.site.chance(0.5));
     Some(Fault::new(when, Cut { link, both, lasts: Some(draw.up_to(3)) }))
 }
@@ -69,7 +69,7 @@ impl Action for Cut {
         vec![&self.link.from, &self.link.to]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.link(&self.link)?;
         check.lasting("for", self.lasts)
     }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use history::{LinkFault, in_whole_units};
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::link::Link;
 use super::scene::Scene;
 use super::strike::{NETWORK, Strike};
 use super::trigger::Trigger;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Delays all segments that enter a link.
@@ -40,10 +40,10 @@ pub static KIND: FaultKind =
     FaultKind { verb: "delay", fields: &["both", "by", "for"], read, variants: &[&ANY] };
 
 /// Delays any link.
-pub static ANY: Variant = Variant { place: 100, weight: |_| 3, draw };
+pub static ANY: Variant = Variant { order: 100, weight: |_| 3, draw };
 
 /// Delays a request, or its answer, beyond the end of the lease that it asks for.
-pub static BEYOND_LEASE: Variant = Variant { place: 200, weight: |_| 1, draw: draw_beyond_lease };
+pub static BEYOND_LEASE: Variant = Variant { order: 200, weight: |_| 1, draw: draw_beyond_lease };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let link = fields.need("delay", "delay", "the link")?;
@@ -52,13 +52,13 @@ fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Delay { link, by, both, lasts: fields.take("for")? }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (link, when, both) = (draw.link(), draw.when(), draw.site.chance(0.3));
     let (by, lasts) = (draw.up_to(2), Some(draw.up_to(1)));
     Some(Fault::new(when, Delay { link, by, both, lasts }))
 }
 
-fn draw_beyond_lease(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_beyond_lease(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (client, server) = (draw.client(), draw.server());
     let link = if draw.site.chance(0.5) { Link::new(&client, &server) } else { Link::new(&server, &client) };
     let when = Trigger::After { process: client, point: "requested".to_owned(), nth: 1, plus: Span::ZERO };
@@ -83,7 +83,7 @@ impl Action for Delay {
         vec![&self.link.from, &self.link.to]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.link(&self.link)?;
         check.lasting("by", Some(self.by))?;
         check.lasting("for", self.lasts)

@@ -14,22 +14,22 @@ const SENT_MAX: u64 = 12;
 /// One of the variants in which a kind of fault is drawn.
 pub struct Variant {
     /// Its rank among all variants, by which drawn numbers select one. No two variants have the same.
-    pub place: u32,
+    pub order: u32,
     /// Its weight in a scene, relative to the weights of the others.
     pub weight: fn(&dyn Scene) -> u64,
     /// Draws a fault. Returns `None` if the scene can't have one; it must leave `site` unused in that case.
-    pub draw: fn(&mut Draw<'_>) -> Option<Fault>,
+    pub draw: fn(&mut FaultDraw<'_>) -> Option<Fault>,
 }
 
 /// A source of random faults for a scene, from one site of randomness only.
-pub struct Draw<'a> {
+pub struct FaultDraw<'a> {
     /// The scene.
     pub scene: &'a dyn Scene,
     /// The source of randomness.
     pub site: &'a mut Site,
 }
 
-impl Draw<'_> {
+impl FaultDraw<'_> {
     /// Draws one of the variants by weight.
     pub fn variant<'v>(&mut self, variants: &[(&'v Variant, u64)]) -> Option<&'v Variant> {
         let mut at = self.site.below(variants.iter().map(|(_, weight)| weight).sum());

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use history::{Effect, InstantFault, VerdictKind};
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
+use crate::field_path::Invalid;
 use crate::names::names;
-use crate::place::Invalid;
 use crate::span::Span;
 
 /// Removes the entries of a key from the lock servers.
@@ -37,18 +37,18 @@ names! {
 pub static KIND: FaultKind = FaultKind { verb: "evict", fields: &["part"], read, variants: &[&ANY] };
 
 /// Evicts any key.
-pub static ANY: Variant = Variant { place: 130, weight: |scene| u64::from(!scene.has_leader()), draw };
+pub static ANY: Variant = Variant { order: 130, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 /// Evicts the owner of a lease that is held.
 pub static UNDER_LEASE: Variant =
-    Variant { place: 230, weight: |scene| u64::from(scene.evictable().is_ok()), draw: draw_under_lease };
+    Variant { order: 230, weight: |scene| u64::from(scene.evictable().is_ok()), draw: draw_under_lease };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let key = fields.need("evict", "evict", "the key")?;
     Ok(Arc::new(Evict { key, part: fields.take("part")? }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let keys = draw.scene.evictable().ok()?;
     let when = draw.when();
     let key = draw.one_of(keys);
@@ -56,7 +56,7 @@ fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
     Some(Fault::new(when, Evict { key, part }))
 }
 
-fn draw_under_lease(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_under_lease(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let keys = draw.scene.evictable().ok()?;
     let when = draw.under_lease()?;
     let key = draw.one_of(keys);
@@ -89,7 +89,7 @@ impl Action for Evict {
         Vec::new()
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         let keys = check
             .scene
             .evictable()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::action::{Action, Fault};
-use super::strike::{Ledger, Stage, Strike};
+use super::strike::{FaultTarget, Ledger, Strike};
 use super::trigger::Trigger;
 
 /// All faults of a run.
@@ -36,7 +36,7 @@ struct Armed {
 
 impl Injector {
     /// Creates the injector of a run on `stage`.
-    pub fn new(stage: Arc<dyn Stage>, faults: &[Fault]) -> Arc<Self> {
+    pub fn new(stage: Arc<dyn FaultTarget>, faults: &[Fault]) -> Arc<Self> {
         let arm = |fault: &Fault| Armed {
             fault: fault.clone(),
             passed: AtomicU32::new(0),

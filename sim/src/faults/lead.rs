@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use history::{Effect, InstantFault, RoleFault};
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Makes a member of a cluster its leader.
@@ -25,13 +25,13 @@ pub struct Lead {
 pub static KIND: FaultKind = FaultKind { verb: "lead", fields: &[], read, variants: &[&ANY] };
 
 /// Draws any member.
-pub static ANY: Variant = Variant { place: 150, weight: |scene| 2 * u64::from(scene.has_leader()), draw };
+pub static ANY: Variant = Variant { order: 150, weight: |scene| 2 * u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Lead { member: fields.need("lead", "lead", "the member")? }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     Some(Fault::new(draw.when(), Lead { member: draw.server() }))
 }
 
@@ -48,7 +48,7 @@ impl Action for Lead {
         vec![&self.member]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.host(&self.member)
     }
 

@@ -8,7 +8,7 @@ use toml::Value;
 
 use super::action::Action;
 use super::table::Faults;
-use crate::place::Place;
+use crate::field_path::FieldPath;
 use crate::span::{Shift, Span};
 
 /// A length of time in the table of an action.
@@ -80,7 +80,7 @@ impl Faults {
     /// the field can't have that length.
     pub fn with_length(&self, action: &dyn Action, field: &str, length: Length) -> Option<Arc<dyn Action>> {
         let fields = action.fields().with(field, Value::String(length.to_string()));
-        self.read(&Place::default(), fields).ok()
+        self.read(&FieldPath::default(), fields).ok()
     }
 }
 

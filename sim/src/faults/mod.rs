@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::place::{Invalid, Place};
+use crate::field_path::{FieldPath, Invalid};
 
 mod action;
 mod call;
@@ -38,13 +38,13 @@ mod strike;
 mod table;
 mod trigger;
 
-pub use action::{Action, Check, Fault};
+pub use action::{Action, Fault, FaultCheck};
 pub use call::Call;
 pub use cancel::Cancel;
 pub use crash::Crash;
 pub use cut::Cut;
 pub use delay::Delay;
-pub use draw::{Draw, Variant};
+pub use draw::{FaultDraw, Variant};
 pub use evict::{Evict, Part};
 pub use fields::{Fields, Misread};
 pub use injector::{Injector, LastBreaks};
@@ -60,9 +60,9 @@ pub use reset::Reset;
 pub use resume::Resume;
 pub use scene::{Role, Scene};
 pub use slew::Slew;
-pub use step::Step;
+pub use step::ClockStep;
 pub use stop::Stop;
-pub use strike::{Begun, NETWORK, Stage, Strike};
+pub use strike::{Begun, FaultTarget, NETWORK, Strike};
 pub use table::Faults;
 pub use trigger::Trigger;
 
@@ -112,9 +112,9 @@ pub(crate) struct RawFault {
 }
 
 impl RawFault {
-    /// Reads the action with the kinds in `faults`; `place` is that of the fault in the file.
-    pub(crate) fn read(self, place: &Place, faults: &Faults) -> Result<Fault, Invalid> {
-        Ok(Fault { what: faults.read(&place.key("what"), self.what)?, when: self.when })
+    /// Reads the action with the kinds in `faults`; `path` is that of the fault in the file.
+    pub(crate) fn read(self, path: &FieldPath, faults: &Faults) -> Result<Fault, Invalid> {
+        Ok(Fault { what: faults.read(&path.key("what"), self.what)?, when: self.when })
     }
 }
 
@@ -122,7 +122,7 @@ impl<'de> Deserialize<'de> for Fault {
     /// Reads a fault with the kinds in [`FAULTS`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawFault::deserialize(deserializer)?;
-        raw.read(&Place::default(), &Faults::default())
+        raw.read(&FieldPath::default(), &Faults::default())
             .map_err(|invalid| serde::de::Error::custom(invalid.problem))
     }
 }

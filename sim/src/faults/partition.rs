@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use history::LinkFault;
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::{Role, Scene};
 use super::strike::{NETWORK, Strike};
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 use crate::world::process::ProcessId;
 
@@ -27,14 +27,14 @@ pub struct Partition {
 pub static KIND: FaultKind = FaultKind { verb: "partition", fields: &["for"], read, variants: &[&CLIENTS] };
 
 /// Puts some clients on one side and all other processes on the other.
-pub static CLIENTS: Variant = Variant { place: 90, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
+pub static CLIENTS: Variant = Variant { order: 90, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let groups = fields.need("partition", "partition", "the groups")?;
     Ok(Arc::new(Partition { groups, lasts: fields.take("for")? }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let when = draw.when();
     let mut groups = vec![vec![draw.client()], Vec::new()];
     for process in draw.scene.processes() {
@@ -77,22 +77,22 @@ impl Action for Partition {
         self.groups.iter().flatten().map(String::as_str).collect()
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
-        let place = check.place.key("partition");
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
+        let path = check.path.key("partition");
         for (group, members) in self.groups.iter().enumerate() {
             for (member, name) in members.iter().enumerate() {
-                check.process_at(place.index(group).index(member), name)?;
+                check.process_at(path.index(group).index(member), name)?;
             }
         }
         check.lasting("for", self.lasts)?;
         if self.groups.len() < 2 || self.groups.iter().any(Vec::is_empty) {
-            return Err(place.says("`partition` needs two groups at least, none of them empty"));
+            return Err(path.says("`partition` needs two groups at least, none of them empty"));
         }
         let mut names = self.processes();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             None => Ok(()),
-            Some(pair) => Err(place.says(format!("`{}` is in `partition` twice: name it once", pair[0]))),
+            Some(pair) => Err(path.says(format!("`{}` is in `partition` twice: name it once", pair[0]))),
         }
     }
 

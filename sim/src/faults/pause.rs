@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use history::{Effect, in_whole_units};
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
 use super::trigger::Trigger;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Pauses a process.
@@ -36,18 +36,18 @@ pub static KIND: FaultKind =
     FaultKind { verb: "pause", fields: &["for"], read, variants: &[&OF_HOLDER, &OF_ANY] };
 
 /// Pauses a holder between its grant and its write, often for longer than its lease.
-pub static OF_HOLDER: Variant = Variant { place: 10, weight: |_| 6, draw: draw_of_holder };
+pub static OF_HOLDER: Variant = Variant { order: 10, weight: |_| 6, draw: draw_of_holder };
 
 /// Pauses any process at any time.
 pub static OF_ANY: Variant =
-    Variant { place: 20, weight: |scene| 1 + u64::from(scene.has_leader()), draw: draw_of_any };
+    Variant { order: 20, weight: |scene| 1 + u64::from(scene.has_leader()), draw: draw_of_any };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("pause", "pause", "the process")?;
     Ok(Arc::new(Pause { process, lasts: fields.take("for")? }))
 }
 
-fn draw_of_holder(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_of_holder(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let process = draw.client();
     let points = draw.scene.points_inside(&process);
     let point = draw.one_of(&points);
@@ -56,7 +56,7 @@ fn draw_of_holder(draw: &mut Draw<'_>) -> Option<Fault> {
     Some(Fault::new(when, Pause { process, lasts: Some(draw.up_to(3)) }))
 }
 
-fn draw_of_any(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_of_any(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let process = draw.process();
     let when = draw.when();
     Some(Fault::new(when, Pause { process, lasts: Some(draw.up_to(3)) }))
@@ -76,7 +76,7 @@ impl Action for Pause {
         vec![&self.process]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.process(&self.process)?;
         check.lasting("for", self.lasts)
     }

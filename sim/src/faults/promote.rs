@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use history::VerdictKind;
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Makes a replica the primary.
@@ -25,11 +25,11 @@ pub struct Promote {
 pub static KIND: FaultKind = FaultKind { verb: "promote", fields: &[], read, variants: &[&ANY] };
 
 /// Promotes the replica, if there is one.
-pub static ANY: Variant = Variant { place: 120, weight: |scene| u64::from(!scene.has_leader()), draw };
+pub static ANY: Variant = Variant { order: 120, weight: |scene| u64::from(!scene.has_leader()), draw };
 
 /// Promotes the replica while a lease is held.
 pub static UNDER_LEASE: Variant = Variant {
-    place: 220,
+    order: 220,
     weight: |scene| u64::from(replica(scene).is_some()) * 2,
     draw: |draw| {
         let replica = replica(draw.scene)?;
@@ -41,7 +41,7 @@ fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Promote { replica: fields.need("promote", "promote", "the replica")? }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let replica = replica(draw.scene)?;
     Some(Fault::new(draw.when(), Promote { replica }))
 }
@@ -63,7 +63,7 @@ impl Action for Promote {
         vec![&self.replica]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.host(&self.replica)?;
         if check.before().iter().any(|fault| fault.what.downcast_ref::<Self>().is_some()) {
             return Err(check.refuse("promote", format!("`{}` is promoted twice", self.replica)));

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use history::VerdictKind;
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
 use super::slew::Slew;
-use super::step::Step;
+use super::step::ClockStep;
 use super::strike::Strike;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 use crate::world::clock::TRUE_RATE;
 
@@ -43,7 +43,7 @@ pub static KIND: FaultKind =
     FaultKind { verb: "rate", fields: &["factor", "for"], read, variants: &[&ANY_CLOCK] };
 
 /// Draws a step, a slew or a rate of any process.
-pub static ANY_CLOCK: Variant = Variant { place: 110, weight: |_| 2, draw };
+pub static ANY_CLOCK: Variant = Variant { order: 110, weight: |_| 2, draw };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("rate", "rate", "the process")?;
@@ -51,20 +51,20 @@ fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Rate { process, factor, lasts: fields.take("for")? }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (process, when) = (draw.process(), draw.when());
     let by = draw.shift();
     let (over, lasts) = (draw.up_to(3), Some(draw.up_to(3)));
     let factor = draw_factor(draw);
     Some(match draw.site.below(3) {
-        0 => Fault::new(when, Step { process, by }),
+        0 => Fault::new(when, ClockStep { process, by }),
         1 => Fault::new(when, Slew { process, by, over }),
         _ => Fault::new(when, Rate { process, factor, lasts }),
     })
 }
 
 /// Draws the factor of a bad oscillator, or of a broken one.
-pub fn draw_factor(draw: &mut Draw<'_>) -> f64 {
+pub fn draw_factor(draw: &mut FaultDraw<'_>) -> f64 {
     f64::from(draw.one_of(&[50, 90, 99, 101, 110, 200])) / 100.0
 }
 
@@ -83,7 +83,7 @@ impl Action for Rate {
         vec![&self.process]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.process(&self.process)?;
         check.lasting("for", self.lasts)?;
         let factor = self.factor;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use history::LinkFault;
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::link::Link;
 use super::scene::Scene;
 use super::strike::{NETWORK, Strike};
 use super::trigger::Trigger;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Breaks the connections between two processes.
@@ -34,11 +34,11 @@ impl Reset {
 pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, variants: &[&LOST_REPLY] };
 
 /// Breaks a connection just before a reply leaves a server or the resource.
-pub static LOST_REPLY: Variant = Variant { place: 30, weight: |_| 4, draw };
+pub static LOST_REPLY: Variant = Variant { order: 30, weight: |_| 4, draw };
 
 /// Loses a reply of a server or of the resource to any request, even to one without an effect.
 pub static ANY_REPLY: Variant = Variant {
-    place: 232,
+    order: 232,
     weight: |_| 3,
     draw: |draw| {
         let (client, server, when) = draw.reply();
@@ -50,7 +50,7 @@ fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Reset { link: fields.need("reset", "reset", "the two processes")? }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let is_server = draw.site.chance(0.5);
     let process = if is_server { draw.speaker() } else { draw.resource() };
     let points = draw.scene.points_of_reply(&process);
@@ -77,7 +77,7 @@ impl Action for Reset {
         vec![&self.link.from, &self.link.to]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.link(&self.link)
     }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use history::{Effect, InstantFault};
 
-use super::action::{Action, Check, Fault};
+use super::action::{Action, Fault, FaultCheck};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::pause::{self, Pause};
 use super::scene::Scene;
 use super::strike::Strike;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Resumes a paused process.
@@ -40,7 +40,7 @@ impl Action for Resume {
         vec![&self.process]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.process(&self.process)?;
         let name = &self.process;
         let pauses =

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use history::{VerdictKind, in_whole_units};
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::{Shift, Span};
 use crate::world::clock::TRUE_RATE;
 
@@ -30,9 +30,9 @@ pub struct Slew {
 pub static KIND: FaultKind = FaultKind { verb: "slew", fields: &["by", "over"], read, variants: &[&ALONE] };
 
 /// Draws a slew if slews are the only faults of clocks; otherwise [`rate`](super::rate) draws it.
-static ALONE: Variant = Variant { place: 114, weight: |_| 0, draw };
+static ALONE: Variant = Variant { order: 114, weight: |_| 0, draw };
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (process, when, by) = (draw.process(), draw.when(), draw.shift());
     Some(Fault::new(when, Slew { process, by, over: draw.up_to(3) }))
 }
@@ -58,7 +58,7 @@ impl Action for Slew {
         vec![&self.process]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.process(&self.process)?;
         check.moving("by", self.by)?;
         check.lasting("over", Some(self.over))

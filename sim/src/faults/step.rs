@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use history::{ClockFault, Effect, VerdictKind};
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::{Shift, Span};
 
 /// Shifts a process's wall clock at once.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct ClockStep {
     /// The process.
     pub process: String,
     /// The shift.
     pub by: Shift,
 }
 
-impl Step {
+impl ClockStep {
     /// Returns a step of the wall clock of `process`.
     pub fn of(process: &str, by: Shift) -> Self {
         Self { process: process.to_owned(), by }
@@ -34,28 +34,28 @@ impl Step {
 pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, variants: &[&ALONE] };
 
 /// Draws a step if steps are the only faults of clocks; otherwise [`rate`](super::rate) draws it.
-static ALONE: Variant = Variant { place: 112, weight: |_| 0, draw };
+static ALONE: Variant = Variant { order: 112, weight: |_| 0, draw };
 
 /// Steps the clock of the sender or of the receiver while a request is in flight.
-pub static IN_FLIGHT: Variant = Variant { place: 210, weight: |_| 2, draw: draw_in_flight };
+pub static IN_FLIGHT: Variant = Variant { order: 210, weight: |_| 2, draw: draw_in_flight };
 
-fn draw_in_flight(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_in_flight(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (client, server, when) = draw.request();
     let process = if draw.site.chance(0.7) { client } else { server };
-    Some(Fault::new(when, Step { process, by: draw.shift() }))
+    Some(Fault::new(when, ClockStep { process, by: draw.shift() }))
 }
 
-fn draw(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (process, when) = (draw.process(), draw.when());
-    Some(Fault::new(when, Step { process, by: draw.shift() }))
+    Some(Fault::new(when, ClockStep { process, by: draw.shift() }))
 }
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("step", "step", "the process")?;
-    Ok(Arc::new(Step { process, by: fields.need("step", "by", "by how much")? }))
+    Ok(Arc::new(ClockStep { process, by: fields.need("step", "by", "by how much")? }))
 }
 
-impl Action for Step {
+impl Action for ClockStep {
     fn verb(&self) -> &'static str {
         KIND.verb
     }
@@ -69,7 +69,7 @@ impl Action for Step {
         vec![&self.process]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.process(&self.process)?;
         check.moving("by", self.by)
     }

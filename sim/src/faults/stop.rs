@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use history::{Kind, Name, VerdictKind};
 
-use super::action::{Action, Check, Fault};
-use super::draw::{Draw, Variant};
+use super::action::{Action, Fault, FaultCheck};
+use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::{Role, Scene};
 use super::strike::Strike;
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::record::note;
 use crate::span::Span;
 
@@ -29,14 +29,14 @@ pub static KIND: FaultKind =
 
 /// Stops a server.
 pub static OF_SERVER: Variant =
-    Variant { place: 50, weight: |scene| u64::from(!scene.has_leader()), draw: draw_of_server };
+    Variant { order: 50, weight: |scene| u64::from(!scene.has_leader()), draw: draw_of_server };
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let process = fields.need("stop", "stop", "the process")?;
     Ok(Arc::new(Stop { process, restart_after: fields.take("restart_after")? }))
 }
 
-fn draw_of_server(draw: &mut Draw<'_>) -> Option<Fault> {
+fn draw_of_server(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (process, when) = (draw.server(), draw.when());
     Some(Fault::new(when, Stop { process, restart_after: Some(draw.up_to(2)) }))
 }
@@ -55,7 +55,7 @@ impl Action for Stop {
         vec![&self.process]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         let name = &self.process;
         check.process(name)?;
         if check.scene.role(name) == Some(Role::Client) {

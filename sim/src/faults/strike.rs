@@ -19,7 +19,7 @@ use crate::world::{World, lock};
 pub const NETWORK: &str = "network";
 
 /// The operations of faults on the processes and servers of a run.
-pub trait Stage: Send + Sync {
+pub trait FaultTarget: Send + Sync {
     /// Returns the world.
     fn world(&self) -> &World;
 
@@ -53,7 +53,7 @@ pub trait Stage: Send + Sync {
 
 /// The faults of a run that are in force.
 pub(super) struct Ledger {
-    pub(super) stage: Arc<dyn Stage>,
+    pub(super) stage: Arc<dyn FaultTarget>,
     state: Mutex<State>,
 }
 
@@ -124,7 +124,7 @@ pub struct Begun<'s> {
 }
 
 impl Ledger {
-    pub(super) fn new(stage: Arc<dyn Stage>) -> Self {
+    pub(super) fn new(stage: Arc<dyn FaultTarget>) -> Self {
         Self { stage, state: Mutex::default() }
     }
 
@@ -193,7 +193,7 @@ impl Strike {
     }
 
     /// Returns the processes and servers.
-    pub fn stage(&self) -> &Arc<dyn Stage> {
+    pub fn stage(&self) -> &Arc<dyn FaultTarget> {
         &self.ledger.stage
     }
 

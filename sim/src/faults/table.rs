@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::action::{Action, Fault};
-use super::draw::{Draw, Variant};
+use super::draw::{FaultDraw, Variant};
 use super::fields::Fields;
 use super::kind::FaultKind;
 use super::scene::Scene;
 use crate::entropy::Site;
-use crate::place::{Invalid, Place};
+use crate::field_path::{FieldPath, Invalid};
 
 /// The kinds of faults that a schedule file may name, and that may be drawn.
 #[derive(Clone)]
@@ -53,30 +53,28 @@ impl Faults {
         self
     }
 
-    /// Reads the action from its fields; `place` is theirs in the file.
+    /// Reads the action from its fields; `path` is theirs in the file.
     ///
     /// # Errors
     ///
     /// [`Invalid`] if a field is unknown, has the wrong type or does not belong to the fault, or if not
     /// exactly one field names a fault.
-    pub fn read(&self, place: &Place, mut fields: Fields) -> Result<Arc<dyn Action>, Invalid> {
-        self.check_known(place, &fields)?;
+    pub fn read(&self, path: &FieldPath, mut fields: Fields) -> Result<Arc<dyn Action>, Invalid> {
+        self.check_known(path, &fields)?;
         let mut named = self.kinds.iter().filter(|kind| fields.keys().any(|key| key == kind.verb));
         let Some(kind) = named.next() else {
-            return Err(place.says(format!("`what` needs one of {}", self.verbs().join(", "))));
+            return Err(path.says(format!("`what` needs one of {}", self.verbs().join(", "))));
         };
         let verb = kind.verb;
         if let Some(second) = named.next() {
             let problem = format!("`{verb}` and `{}` in one fault: write a fault for each", second.verb);
-            return Err(place.key(second.verb).says(problem));
+            return Err(path.key(second.verb).says(problem));
         }
         let action =
-            (kind.read)(&mut fields).map_err(|misread| place.key(misread.field).says(misread.problem))?;
+            (kind.read)(&mut fields).map_err(|misread| path.key(misread.field).says(misread.problem))?;
         match fields.keys().next() {
             None => Ok(action),
-            Some(left) => {
-                Err(place.key(left.to_owned()).says(format!("`{left}` does not apply to `{verb}`")))
-            }
+            Some(left) => Err(path.key(left.to_owned()).says(format!("`{left}` does not apply to `{verb}`"))),
         }
     }
 
@@ -102,7 +100,7 @@ impl Faults {
         }
         // If all weights are 0, the table lacks the variant that otherwise draws these faults: each may come.
         let weighed: Vec<_> = weighed.iter().map(|variant| (variant.1, weigh(variant).max(1))).collect();
-        let mut draw = Draw { scene, site };
+        let mut draw = FaultDraw { scene, site };
         let drawn = draw.variant(&weighed).and_then(|variant| (variant.draw)(&mut draw));
         let drawn = drawn.or_else(|| first.and_then(|variant| (variant.draw)(&mut draw)));
         // A variant may draw several kinds, of which the table may have only some.
@@ -120,7 +118,7 @@ impl Faults {
         let more = self.more.iter().filter(|(kind, _)| has(kind.verb));
         let more = more.map(|(kind, variant)| (kind.verb, *variant));
         let mut variants: Vec<_> = self.kinds.iter().flat_map(of).chain(more).collect();
-        variants.sort_by_key(|(_, variant)| variant.place);
+        variants.sort_by_key(|(_, variant)| variant.order);
         variants
     }
 
@@ -129,7 +127,7 @@ impl Faults {
         self.kinds.iter().map(|kind| kind.verb).collect()
     }
 
-    fn check_known(&self, place: &Place, fields: &Fields) -> Result<(), Invalid> {
+    fn check_known(&self, path: &FieldPath, fields: &Fields) -> Result<(), Invalid> {
         let mut known = self.verbs();
         for field in self.kinds.iter().flat_map(|kind| kind.fields) {
             if !known.contains(field) {
@@ -140,7 +138,7 @@ impl Faults {
             None => Ok(()),
             Some(unknown) => {
                 let problem = format!("unknown field `{unknown}`, expected one of `{}`", known.join("`, `"));
-                Err(place.key(unknown.to_owned()).says(problem))
+                Err(path.key(unknown.to_owned()).says(problem))
             }
         }
     }

@@ -9,7 +9,7 @@ use history::{Rules, VerdictKind};
 
 use super::cast::{Body, Cast, Main};
 use super::check::Check;
-use super::core::Core;
+use super::core::CorePhase;
 use super::process::Process;
 use super::rekey::Rekey;
 
@@ -48,7 +48,7 @@ pub struct Sim {
     pub(super) cast: Cast,
     pub(super) aliases: Vec<(String, String)>,
     pub(super) faults: Vec<Fault>,
-    pub(super) core: Option<Core>,
+    pub(super) core: Option<CorePhase>,
     pub(super) quorums: Vec<Vec<String>>,
     /// True once a subject has checked the faults.
     pub(super) is_checked: bool,
@@ -168,14 +168,14 @@ impl Sim {
         self
     }
 
-    /// Sets the [core phase](Core), in which some processes stay broken for good and the others must be
+    /// Sets the [core phase](CorePhase), in which some processes stay broken for good and the others must be
     /// served. Default: none, all faults end by themselves.
-    pub fn core(&mut self, core: Core) -> &mut Self {
+    pub fn core(&mut self, core: CorePhase) -> &mut Self {
         self.core = Some(core);
         self
     }
 
-    /// Names servers of which a majority is enough: a [core phase](Core) may go on without the others, and
+    /// Names servers of which a majority is enough: a [core phase](CorePhase) may go on without the others, and
     /// searches draw such phases. By default every server is needed.
     pub fn quorum<N: AsRef<str>>(&mut self, servers: impl IntoIterator<Item = N>) -> &mut Self {
         self.quorums.push(servers.into_iter().map(|name| name.as_ref().to_owned()).collect());

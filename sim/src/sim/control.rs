@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::process::Process;
 use super::stage::Stage;
-use crate::faults::{self, Action, Check, Fault, Injector, Trigger};
-use crate::place::{Invalid, Place};
+use crate::faults::{self, Action, Fault, FaultCheck, Injector, Trigger};
+use crate::field_path::{FieldPath, Invalid};
 use crate::servers::host::{Acted, ActionError};
 use crate::span::Span;
 use crate::world::process::ProcessId;
@@ -113,10 +113,16 @@ impl Control {
     }
 
     fn check(&self, fault: &Fault) -> Result<(), Invalid> {
-        let (what, place) = (&fault.what, &Place::top("strike"));
+        let (what, path) = (&fault.what, &FieldPath::top("strike"));
         let faults: Vec<Fault> = lock(&self.struck).iter().map(|(fault, _)| fault.clone()).collect();
         // In a schedule, the number orders the faults. A script orders its own.
-        what.check(&Check { verb: what.verb(), place, scene: &self.stage.cast, faults: &faults, number: 0 })
+        what.check(&FaultCheck {
+            verb: what.verb(),
+            path,
+            scene: &self.stage.cast,
+            faults: &faults,
+            number: 0,
+        })
     }
 
     /// Runs one of the [actions](crate::servers::host::Host::actions) of the server `name`.
@@ -173,7 +179,7 @@ impl Control {
     }
 
     fn world(&self) -> &World {
-        faults::Stage::world(&*self.stage)
+        faults::FaultTarget::world(&*self.stage)
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entropy::Site;
 use crate::faults::{Crash, Fault, Injector, Partition, Role, Scene, Trigger};
-use crate::place::{Invalid, Place};
+use crate::field_path::{FieldPath, Invalid};
 use crate::span::Span;
 
 /// The core phase of a schedule. At its time all faults end: links heal, paused processes resume, dead ones
@@ -21,7 +21,7 @@ use crate::span::Span;
 /// then on; all others are the core.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Core {
+pub struct CorePhase {
     /// The time at which it begins.
     pub at: Span,
     /// The processes that crash and never restart. Default: none.
@@ -32,7 +32,7 @@ pub struct Core {
     pub cut: Vec<String>,
 }
 
-impl Core {
+impl CorePhase {
     /// Returns a core phase in which everything heals.
     pub fn at(at: Span) -> Self {
         Self { at, crashed: Vec::new(), cut: Vec::new() }
@@ -67,18 +67,18 @@ impl Core {
 
     /// Checks the times: the phase begins within the run, after each fault that strikes at a time.
     pub(super) fn check_times(&self, limit: Span, faults: &[Fault]) -> Result<(), Invalid> {
-        let (at, place) = (self.at, Place::top("core").key("at"));
+        let (at, path) = (self.at, FieldPath::top("core").key("at"));
         if at.is_zero() {
-            return Err(place.says("`at` of `core` is 0s: give the run some time with faults"));
+            return Err(path.says("`at` of `core` is 0s: give the run some time with faults"));
         }
         if at >= limit {
-            return Err(place.says(format!("`at` = {at} is when the run is over (`limit` = {limit})")));
+            return Err(path.says(format!("`at` = {at} is when the run is over (`limit` = {limit})")));
         }
         match faults.iter().position(|fault| !self.allows(fault)) {
             None => Ok(()),
             Some(number) => {
-                let place = Place::top("fault").index(number).key("when").key("at");
-                Err(place.says(format!("the core phase begins at {at}: no fault strikes then or later")))
+                let path = FieldPath::top("fault").index(number).key("when").key("at");
+                Err(path.says(format!("the core phase begins at {at}: no fault strikes then or later")))
             }
         }
     }
@@ -88,16 +88,16 @@ impl Core {
         let mut seen = BTreeSet::new();
         for (field, names) in [("crashed", &self.crashed), ("cut", &self.cut)] {
             for (at, name) in names.iter().enumerate() {
-                let place = Place::top("core").key(field).index(at);
+                let path = FieldPath::top("core").key(field).index(at);
                 if !seen.insert(name) {
-                    return Err(place.says(format!("`{name}` is outside the core twice: name it once")));
+                    return Err(path.says(format!("`{name}` is outside the core twice: name it once")));
                 }
-                check_process(&place, name, scene, quorums)?;
+                check_process(&path, name, scene, quorums)?;
             }
         }
         let clients = scene.with_role(Role::Client);
         if !clients.is_empty() && clients.iter().all(|client| self.excludes(client)) {
-            return Err(Place::top("core").says("no client is left in the core: somebody must be served"));
+            return Err(FieldPath::top("core").says("no client is left in the core: somebody must be served"));
         }
         let lost = |quorum: &&Vec<String>| {
             let outside = quorum.iter().filter(|name| self.excludes(name)).count();
@@ -105,7 +105,7 @@ impl Core {
         };
         match quorums.iter().find(lost) {
             None => Ok(()),
-            Some(quorum) => Err(Place::top("core").says(format!(
+            Some(quorum) => Err(FieldPath::top("core").says(format!(
                 "no majority of {} is left in the core: nobody can be served",
                 quorum.join(", ")
             ))),
@@ -156,7 +156,7 @@ impl Core {
 }
 
 fn check_process(
-    place: &Place,
+    path: &FieldPath,
     name: &str,
     scene: &dyn Scene,
     quorums: &[Vec<String>],
@@ -172,7 +172,7 @@ fn check_process(
         }
         Some(Role::Server | Role::Client) => return Ok(()),
     };
-    Err(place.says(problem))
+    Err(path.says(problem))
 }
 
 /// The share of random schedules that have a core phase.
@@ -181,12 +181,12 @@ const SHARE: f64 = 0.25;
 /// Draws the core phase of a random schedule; three schedules in four have none. It begins at most `latest`
 /// after the start. It leaves out a minority of each quorum group, and some of several clients: at least one
 /// process in all.
-pub fn draw(site: &mut Site, quorums: &[Vec<String>], clients: &[String], latest: Span) -> Option<Core> {
+pub fn draw(site: &mut Site, quorums: &[Vec<String>], clients: &[String], latest: Span) -> Option<CorePhase> {
     if !site.chance(SHARE) {
         return None;
     }
     let millis = latest.as_nanos() / 1_000_000;
-    let mut core = Core::at(Span::from_millis(site.range_nanos(100.min(millis), millis)));
+    let mut core = CorePhase::at(Span::from_millis(site.range_nanos(100.min(millis), millis)));
     for quorum in quorums {
         leave_out(&mut core, site, quorum, quorum.len().saturating_sub(1) / 2);
     }
@@ -197,7 +197,7 @@ pub fn draw(site: &mut Site, quorums: &[Vec<String>], clients: &[String], latest
 }
 
 /// Leaves 1 to `most` of the processes outside, each crashed or cut off.
-fn leave_out(core: &mut Core, site: &mut Site, processes: &[String], most: usize) {
+fn leave_out(core: &mut CorePhase, site: &mut Site, processes: &[String], most: usize) {
     if most == 0 {
         return;
     }

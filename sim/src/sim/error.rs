@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::world::escape::Outside;
 
 /// A run that could not start, or that failed because of code in it.

@@ -7,7 +7,7 @@ use history::{VerdictKind, WriteBy};
 use serde::{Deserialize, Serialize};
 
 use super::report::Report;
-use crate::place::{Invalid, Place};
+use crate::field_path::{FieldPath, Invalid};
 
 /// The expected outcome of each arm of a subject, by the arm's name. An arm without one is not run. If no arm
 /// has one, nothing is expected and all arms run.
@@ -147,7 +147,7 @@ impl Expect {
             Some(arm) => {
                 let known: Vec<&str> = known.iter().copied().collect();
                 let problem = format!("unknown arm `{arm}`: known are {}", known.join(", "));
-                Err(Place::top("expect").key(arm.clone()).says(problem))
+                Err(FieldPath::top("expect").key(arm.clone()).says(problem))
             }
         }
     }

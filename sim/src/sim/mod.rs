@@ -32,7 +32,7 @@ pub use builder::Sim;
 pub use check::{Check, Evidence, Finding, no};
 pub use checks::{holder_accepted, own_key, own_token};
 pub use control::{Control, Struck};
-pub use core::{Core, draw as draw_core};
+pub use core::{CorePhase, draw as draw_core};
 pub use error::RunError;
 pub use expect::{Expect, Mismatch, Outcome};
 pub use process::Process;

@@ -15,7 +15,7 @@ use super::arrivals::{in_flight, last_arrival};
 use super::builder::Sim;
 use super::check::{Check, Evidence, Finding};
 use super::control::Control;
-use super::core::Core;
+use super::core::CorePhase;
 use super::error::RunError;
 use super::panic;
 use super::point;
@@ -25,7 +25,6 @@ use super::steps::Steps;
 use super::thread;
 use crate::entropy::Entropy;
 use crate::faults::{self, Cancel, Injector};
-use crate::meter::{self, Part};
 use crate::probes::Probes;
 use crate::record;
 use crate::trace::messages::messages;
@@ -158,7 +157,6 @@ impl Sim {
 }
 
 fn on_this_thread<C: Course>(sim: Sim, course: C, watched: &Watched) -> Result<Ran<C::Output>, RunError> {
-    let _charge = meter::charge(Part::SetUp);
     let seed = sim.seed;
     let names = Names::new(sim.cast.keys.iter().map(String::as_str));
     panic::watch();
@@ -206,7 +204,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         C::IS_SCRIPT || sim.faults.iter().any(|fault| fault.what.downcast_ref::<Cancel>().is_some());
     let steps = sim.records_steps.then(|| Steps::new(&world, processes.len()));
     let stage = Stage::new(&world, std::mem::take(&mut sim.cast), may_cancel);
-    let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::Stage>, &sim.faults);
+    let injector = Injector::new(Arc::clone(&stage) as Arc<dyn faults::FaultTarget>, &sim.faults);
     listen::<C>(&world, &stage, &injector, steps.as_ref());
     injector.start();
     if let Some(core) = sim.core.clone() {
@@ -214,9 +212,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     }
     stage.start_all();
     let times = Times { limit: sim.limit, quiet: 4 * sim.latency.1, linger: sim.linger };
-    let charge = meter::charge(Part::World);
     let output = course.run(Control::new(&stage, &injector), Arc::clone(&stage), times).await;
-    drop(charge);
 
     let end = Nanos(world.now());
     let recorded = record::finish().ok_or(RunError::Unrecorded)?;
@@ -311,7 +307,6 @@ struct Judgement {
 impl Judgement {
     /// Adds the verdicts and the findings to the report.
     fn judge(self, mut report: Report) -> Report {
-        let _charge = meter::charge(Part::Audit);
         let (kinds, events) = (self.kinds.as_ref(), &report.events);
         // The audit is left out if no verdict applies.
         let is_audited = kinds.is_none_or(|kinds| !kinds.is_empty());
@@ -330,14 +325,14 @@ impl Judgement {
 }
 
 /// Begins the core phase at its time. The run does not wait for clients outside the core.
-fn begin_later(core: Core, stage: &Arc<Stage>, injector: &Arc<Injector>) {
+fn begin_later(core: CorePhase, stage: &Arc<Stage>, injector: &Arc<Injector>) {
     let (stage, injector) = (Arc::clone(stage), Arc::clone(injector));
-    let world = faults::Stage::world(&*stage).clone();
+    let world = faults::FaultTarget::world(&*stage).clone();
     world.clone().spawn_harness(async move {
         world.sleep_until(core.at.as_nanos()).await;
         core.begin(&injector, &stage.cast.names);
         for process in core.outside().filter_map(|name| world.find(name)) {
-            faults::Stage::leave_dead(&*stage, process);
+            faults::FaultTarget::leave_dead(&*stage, process);
         }
     });
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::builder::Sim;
-use crate::faults::{Check, NETWORK, Role, Scene, Trigger};
-use crate::place::{Invalid, Place};
+use crate::faults::{FaultCheck, NETWORK, Role, Scene, Trigger};
+use crate::field_path::{FieldPath, Invalid};
 use crate::span::Span;
 
 /// Names that the simulator itself uses.
@@ -39,23 +39,23 @@ impl Sim {
     /// Checks the triggers and actions of all faults: the processes exist, and each fault suits its target.
     pub(super) fn check_faults(&self) -> Result<(), Invalid> {
         for (number, fault) in self.faults.iter().enumerate() {
-            let place = Place::top("fault").index(number);
+            let path = FieldPath::top("fault").index(number);
             if let Trigger::After { process, nth, .. } = &fault.when {
-                let place = place.key("when");
+                let path = path.key("when");
                 if !self.cast.emits(process) {
                     let known = self.cast.names.join(", ");
                     let problem = format!("unknown process `{process}` in `when`: the world has {known}");
-                    return Err(place.key("process").says(problem));
+                    return Err(path.key("process").says(problem));
                 }
                 if *nth == 0 {
-                    return Err(place.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
+                    return Err(path.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
                 }
             }
-            let place = place.key("what");
+            let path = path.key("what");
             let verb = fault.what.verb();
-            fault.what.check(&Check {
+            fault.what.check(&FaultCheck {
                 verb,
-                place: &place,
+                path: &path,
                 scene: &self.cast,
                 faults: &self.faults,
                 number,
@@ -70,7 +70,7 @@ impl Sim {
             if self.cast.role(name) != Some(Role::Server) {
                 let known = self.cast.with_role(Role::Server).join(", ");
                 let problem = format!("`{name}` of a quorum is no server: the world has {known}");
-                return Err(Place::top("quorum").index(at).says(problem));
+                return Err(FieldPath::top("quorum").index(at).says(problem));
             }
         }
         let Some(core) = &self.core else { return Ok(()) };
@@ -80,7 +80,7 @@ impl Sim {
     }
 
     fn check_names(&self) -> Result<(), Invalid> {
-        let place = Place::top("process");
+        let path = FieldPath::top("process");
         let aliases = || self.aliases.iter().map(|(alias, _)| alias.as_str());
         for (at, name) in self.cast.names.iter().enumerate() {
             let problem = if name.is_empty() {
@@ -96,13 +96,13 @@ impl Sim {
             } else {
                 continue;
             };
-            return Err(place.index(at).says(problem));
+            return Err(path.index(at).says(problem));
         }
         match self.aliases.iter().find(|(_, name)| !self.cast.names.contains(name)) {
             None => Ok(()),
             Some((alias, name)) => {
                 let known = self.cast.names.join(", ");
-                Err(Place::top("alias").says(format!(
+                Err(FieldPath::top("alias").says(format!(
                     "the alias `{alias}` names `{name}`, which is no process: the world has {known}"
                 )))
             }

@@ -14,12 +14,12 @@ use toml::Spanned;
 use toml::de::{DeTable, ValueDeserializer};
 
 use super::builder::Sim;
-use super::core::Core;
+use super::core::CorePhase;
 use super::expect::{Expect, Mismatch};
 use super::rekey::Rekey;
 use super::report::Report;
 use crate::faults::{Fault, Faults, RawFault};
-use crate::place::{Invalid, Place, line_at};
+use crate::field_path::{FieldPath, Invalid, line_at};
 use crate::span::Span;
 
 /// A schedule file that can't be used. Prints as `file:line: problem`.
@@ -49,7 +49,7 @@ pub enum ScheduleError {
 impl ScheduleError {
     /// Returns the error for the file with this name and text.
     pub(super) fn of(file: &str, text: &str, error: &Invalid) -> Self {
-        Self::Invalid { file: file.into(), line: error.place.line(text), problem: error.problem.clone() }
+        Self::Invalid { file: file.into(), line: error.path.line(text), problem: error.problem.clone() }
     }
 }
 
@@ -94,7 +94,7 @@ pub struct Schedule<O> {
     pub faults: Vec<Fault>,
     /// The phase in which all faults end and some processes stay broken for good. Default: none, faults end
     /// by themselves.
-    pub core: Option<Core>,
+    pub core: Option<CorePhase>,
     /// The expected outcome of its runs.
     pub expect: Expect,
     /// The subject's own part of the file.
@@ -116,7 +116,7 @@ struct Shared {
     #[serde(default)]
     network: Network,
     #[serde(default)]
-    core: Option<Core>,
+    core: Option<CorePhase>,
     #[serde(default)]
     expect: Expect,
 }
@@ -204,15 +204,15 @@ impl<O> Schedule<O> {
     pub fn check_shared(&self, arms: &[&str]) -> Result<(), Invalid> {
         if let Some(at) = self.rekey.windows(2).position(|pair| pair[0].at >= pair[1].at) {
             let problem = "`rekey` is not in the order of time: sort it by `at`";
-            return Err(Place::top("rekey").index(at + 1).key("at").says(problem));
+            return Err(FieldPath::top("rekey").index(at + 1).key("at").says(problem));
         }
         if self.limit.is_zero() {
-            return Err(Place::top("limit").says("`limit` is 0s: give it some time"));
+            return Err(FieldPath::top("limit").says("`limit` is 0s: give it some time"));
         }
         let Latency { min, max } = self.network.latency;
         if min > max {
             let problem = format!("`latency` is empty: min = {min} is above max = {max}");
-            return Err(Place::top("network").key("latency").says(problem));
+            return Err(FieldPath::top("network").key("latency").says(problem));
         }
         let known: BTreeSet<&str> = arms.iter().copied().collect();
         self.expect.check(&known)?;
@@ -259,8 +259,8 @@ impl<O: Serialize + DeserializeOwned> Schedule<O> {
         let raw = raw.map(Vec::<RawFault>::deserialize).transpose().map_err(malformed)?;
         let mut faults = Vec::new();
         for (number, fault) in raw.unwrap_or_default().into_iter().enumerate() {
-            let place = Place::top("fault").index(number);
-            faults.push(fault.read(&place, known).map_err(|error| ScheduleError::of(file, text, &error))?);
+            let path = FieldPath::top("fault").index(number);
+            faults.push(fault.read(&path, known).map_err(|error| ScheduleError::of(file, text, &error))?);
         }
         Ok(Self { about, seed, rekey, limit, network, faults, core, expect, options })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use history::Event;
 
 use super::cast::{Body, Cast, Main};
-use super::core::Core;
+use super::core::CorePhase;
 use super::process::Process;
 use super::progress::Progress;
 use super::report::Served;
@@ -37,9 +37,6 @@ impl Stage {
         };
         let programs = (0..cast.bodies.len()).filter(is_client);
         let progress = Arc::new(Progress::new(programs, may_cancel));
-        for id in world.processes().filter(|id| matches!(cast.bodies[id.0], Body::Host { .. })) {
-            world.process(id).mark_server();
-        }
         Arc::new(Self { world: world.clone(), cast, progress, processes: Mutex::default() })
     }
 
@@ -88,7 +85,7 @@ impl Stage {
         self.progress.all_finished(&self.world, u64::MAX).await;
     }
 
-    pub(super) fn clients_but(&self, core: &Core) -> usize {
+    pub(super) fn clients_but(&self, core: &CorePhase) -> usize {
         let clients = self.cast.with_role(Role::Client);
         clients.iter().filter(|client| !core.excludes(client)).count()
     }
@@ -136,7 +133,7 @@ impl Stage {
     }
 }
 
-impl faults::Stage for Stage {
+impl faults::FaultTarget for Stage {
     fn world(&self) -> &World {
         &self.world
     }

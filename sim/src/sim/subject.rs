@@ -21,8 +21,7 @@ use super::steps::Step;
 use super::strategy::{Material, Strategy};
 use crate::entropy::{Entropy, Site};
 use crate::faults::{Action, Fault, Faults, Role, Scene};
-use crate::meter::{self, Part};
-use crate::place::Invalid;
+use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// A system that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
@@ -69,7 +68,7 @@ pub trait Subject: Sync {
 
     /// Draws a schedule: the options, and faults of the processes, servers and links of the world by the
     /// strategy of `from`. All of these faults heal by themselves. One schedule in four of a world with a
-    /// [quorum](Sim::quorum) has a [core phase](super::Core).
+    /// [quorum](Sim::quorum) has a [core phase](super::CorePhase).
     ///
     /// # Errors
     ///
@@ -294,7 +293,6 @@ pub(crate) fn points_of(report: &Report) -> Arc<Points> {
 ///
 /// [`Invalid`] with the place in the schedule that can't be used.
 pub fn build<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> Result<Sim, Invalid> {
-    let _charge = meter::charge(Part::SetUp);
     let mut sim = Sim::new(schedule.seed);
     subject.build(&schedule.options, &mut sim)?;
     schedule.apply(&mut sim);

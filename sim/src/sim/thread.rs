@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use super::error::RunError;
 use super::panic;
-use crate::meter::{self, Part};
 use crate::world::escape::{self, Sight, Watched};
 
 /// The end of a run's thread, as another thread sees it.
@@ -37,15 +36,10 @@ pub(super) fn call<T: Send + 'static>(
     limit: Duration,
     run: impl FnOnce(&Watched) -> T + Send + 'static,
 ) -> Result<T, RunError> {
-    let charge = meter::charge(Part::SetUp);
     let (watch, end) = begin(seed, limit);
     let thread = named().spawn(move || watch.over(run))?;
-    drop(charge);
-    let waiting = meter::wait();
     end.wait()?;
-    let result = thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-    drop(waiting);
-    Ok(result)
+    Ok(thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)))
 }
 
 /// Calls `run` as [`call`] does, but lets it borrow from its caller. The caller can't continue without it, so
@@ -56,18 +50,13 @@ pub(super) fn call_borrowing<T: Send>(
     run: impl FnOnce(&Watched) -> T + Send,
 ) -> Result<T, RunError> {
     std::thread::scope(|scope| {
-        let charge = meter::charge(Part::SetUp);
         let (watch, end) = begin(seed, limit);
         let thread = named().spawn_scoped(scope, move || watch.over(run))?;
-        drop(charge);
-        let waiting = meter::wait();
         if let Err(error) = end.wait() {
             let _ = writeln!(std::io::stderr(), "{error}");
             std::process::exit(101);
         }
-        let result = thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-        drop(waiting);
-        Ok(result)
+        Ok(thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)))
     })
 }
 

@@ -17,7 +17,6 @@ use super::disk::Disk;
 use super::std_time::Within;
 use super::{World, lock};
 use crate::entropy::Entropy;
-use crate::meter::Part;
 
 /// A process of a world, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,8 +34,6 @@ pub struct Process {
     /// The number of pauses in force; they may overlap.
     pauses: AtomicU32,
     activity: Arc<Activity>,
-    /// True if a benchmark charges its tasks as a server's.
-    is_server: AtomicBool,
     disk: Disk,
     state: Mutex<State>,
 }
@@ -71,7 +68,6 @@ impl Process {
             life: AtomicU32::new(0),
             pauses: AtomicU32::new(0),
             activity: Arc::default(),
-            is_server: AtomicBool::new(false),
             disk: Disk::new(),
             state: Mutex::new(state),
         }
@@ -110,11 +106,6 @@ impl Process {
     /// Returns the number of its restarts.
     pub(crate) fn life(&self) -> u32 {
         self.life.load(Ordering::Relaxed)
-    }
-
-    /// Says that it is a server, before its first task.
-    pub(crate) fn mark_server(&self) {
-        self.is_server.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn node(&self) -> NodeId {
@@ -193,8 +184,7 @@ impl Process {
     fn spawn(&self, id: ProcessId, task: impl Future<Output = ()> + Send + 'static) {
         let node = lock(&self.state).node.clone();
         // In a box, since madsim moves a task several times until it runs.
-        let part = if self.is_server.load(Ordering::Relaxed) { Part::Server } else { Part::Client };
-        drop(node.spawn(Within::new(id.0, part, Arc::clone(&self.activity), Box::pin(task))));
+        drop(node.spawn(Within::new(id.0, Arc::clone(&self.activity), Box::pin(task))));
     }
 }
 

@@ -25,7 +25,6 @@ use madsim::time::TimeHandle;
 use super::activity::Activity;
 use super::current::{self, Entered};
 use super::{World, escape, stall};
-use crate::meter::{self, Part};
 
 /// One of the two clocks that programs read.
 #[derive(Clone, Copy)]
@@ -38,7 +37,6 @@ pin_project_lite::pin_project! {
     /// A task of a process. While it is polled or dropped, `std::time` reads the clocks of the process.
     pub(super) struct Within<F> {
         process: usize,
-        part: Part,
         activity: Arc<Activity>,
         #[pin]
         task: Option<F>,
@@ -54,8 +52,8 @@ pin_project_lite::pin_project! {
 }
 
 impl<F> Within<F> {
-    pub(super) fn new(process: usize, part: Part, activity: Arc<Activity>, task: F) -> Self {
-        Self { process, part, activity, task: Some(task) }
+    pub(super) fn new(process: usize, activity: Arc<Activity>, task: F) -> Self {
+        Self { process, activity, task: Some(task) }
     }
 }
 
@@ -65,7 +63,6 @@ impl<F: Future<Output = ()>> Future for Within<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         let _entered = Entered::new(*this.process);
-        let _charge = meter::charge(*this.part);
         this.activity.turn();
         let polled = this.task.as_pin_mut().map_or(Poll::Ready(()), |task| stall::poll(task, cx));
         if escape::has_escaped() {

@@ -46,8 +46,6 @@ pub mod code {
     pub const NOT_EMPTY: i32 = -111;
     /// The session is over.
     pub const SESSION_EXPIRED: i32 = -112;
-    /// The access list is invalid.
-    pub const INVALID_ACL: i32 = -114;
     /// The login failed, or its scheme is unknown to the server.
     pub const AUTH_FAILED: i32 = -115;
     /// The session has moved to another server.

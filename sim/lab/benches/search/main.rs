@@ -2,13 +2,15 @@
 //!
 //! 1. Random schedules of each system, as `explore` runs them: drawn, run with fencing on, audited, hashed.
 //! 2. All placements of one fault in the small workload of each system, as `exhaust` runs them.
-//! 3. Where the time of the random schedules goes, by the simulator's own parts.
 //!
 //! `cargo bench --bench search`. Rates count the processor time of this process, so other programs
 //! disturb them less; medians of several measurements count.
 //!
 //! `cargo bench --bench search -- instructions` counts the instructions of a run instead, which do not
 //! depend on the machine's speed. It needs `valgrind` on the `PATH`.
+//!
+//! `runs SYSTEM COUNT` runs schedules and nothing else, for a profiler, which says where the time goes:
+//! `perf record --call-graph dwarf target/release/deps/search-… runs redis 1000`.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -27,7 +29,6 @@ use sim::Strategy;
 use sim::allocator::Allocator;
 use sim::explore::exhaust::{Scope, exhaust};
 use sim::explore::{Portfolio, explore};
-use sim::meter::{self, Part};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -43,10 +44,7 @@ fn main() {
     Allocator::keep_freed_memory();
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     match arguments.next().as_deref() {
-        None => {
-            rates();
-            parts();
-        }
+        None => rates(),
         Some("instructions") => count_instructions(),
         Some("runs") => {
             let [system, count] = [(); 2].map(|()| arguments.next().expect("runs SYSTEM COUNT"));
@@ -104,29 +102,6 @@ fn median(figures: impl Iterator<Item = f64>) -> f64 {
 fn elapsed(clock: ClockId) -> Duration {
     let read = clock_gettime(clock);
     Duration::new(read.tv_sec as u64, read.tv_nsec as u32)
-}
-
-/// Prints the share of each part in the time of random schedules.
-fn parts() {
-    // rustix asks the kernel: the clock of libc would be the simulated one.
-    meter::charge_by(|| elapsed(ClockId::Monotonic).as_nanos() as u64);
-    println!("\nwhere the time of random schedules goes, in percent:");
-    print!("{:<12}", "system");
-    Part::ALL.iter().for_each(|part| print!("{:>9}", part.to_string().split(' ').next().unwrap()));
-    println!("{:>9}", "other");
-    for system in SYSTEMS {
-        let (before, began) = (meter::spent(), elapsed(ClockId::Monotonic));
-        search(system, &Portfolio::default(), 0, 2 * SCHEDULES);
-        let whole = (elapsed(ClockId::Monotonic) - began).as_nanos() as f64;
-        print!("{:<12}", system.name());
-        let mut other = 100.0;
-        for ((_, before), (_, after)) in before.iter().zip(&meter::spent()) {
-            let share = 100.0 * (after - before) as f64 / whole;
-            other -= share;
-            print!("{share:>9.1}");
-        }
-        println!("{other:>9.1}");
-    }
 }
 
 /// Prints the instructions of a random schedule of each system.

@@ -12,7 +12,7 @@ use crate::compare::{Comparison, Count, cells, compare, table};
 use crate::{FaultClass, Lab, System, draw_class};
 
 /// A number of the table.
-type Place = (System, FaultClass, Count);
+type Cell = (System, FaultClass, Count);
 
 /// Returns the number of schedules that the comparison runs.
 pub(super) fn steps(schedules: u64) -> u64 {
@@ -46,7 +46,7 @@ pub(super) fn write(
 }
 
 /// Draws the page of a schedule that a number counts.
-fn example(words: &str, (system, class, count): Place, seed: u64) -> Result<String, GalleryError> {
+fn example(words: &str, (system, class, count): Cell, seed: u64) -> Result<String, GalleryError> {
     let failed = |source| GalleryError::Run { schedule: words.to_owned(), source: Box::new(source) };
     let Some(schedule) = draw_class(system, class, seed) else { return Ok(String::new()) };
     let arm = count.arm();
@@ -57,7 +57,7 @@ fn example(words: &str, (system, class, count): Place, seed: u64) -> Result<Stri
     Ok(picture::page_of_site(&[drawn], Some(&text), &links))
 }
 
-fn page(comparison: &Comparison, schedules: u64, shown: &BTreeMap<Place, String>) -> String {
+fn page(comparison: &Comparison, schedules: u64, shown: &BTreeMap<Cell, String>) -> String {
     let content = html! {
         p {
             (schedules) " random schedules in each row, with one fault of the class, each run with fencing off "

@@ -2,7 +2,8 @@
 
 use sim::entropy::Site;
 use sim::faults::{
-    Cut, Draw, Fault, Link, Partition, Rate, Reset, Step, Trigger, Variant, crash, lead, pause, promote, rate,
+    ClockStep, Cut, Fault, FaultDraw, Link, Partition, Rate, Reset, Trigger, Variant, crash, lead, pause,
+    promote, rate,
 };
 use sim::{Schedule, Span};
 
@@ -24,7 +25,7 @@ impl FaultClass {
         if !self.applies_to(schedule.options.system) {
             return None;
         }
-        let mut draw = Draw { scene: &LabScene(schedule), site };
+        let mut draw = FaultDraw { scene: &LabScene(schedule), site };
         Some(match self {
             Self::Pause => by_weight(&mut draw, &[(&pause::OF_HOLDER, 3), (&pause::OF_ANY, 1)]),
             Self::Crash => by_weight(&mut draw, &[(&crash::OF_SERVER, 2), (&crash::OF_CLIENT, 1)]),
@@ -39,12 +40,12 @@ impl FaultClass {
     }
 }
 
-fn by_weight(draw: &mut Draw<'_>, variants: &[(&Variant, u64)]) -> Vec<Fault> {
+fn by_weight(draw: &mut FaultDraw<'_>, variants: &[(&Variant, u64)]) -> Vec<Fault> {
     let variant = draw.variant(variants);
     variant.and_then(|variant| (variant.draw)(draw)).into_iter().collect()
 }
 
-fn one_way(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
+fn one_way(draw: &mut FaultDraw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     let (worker, when, lasts) = (draw.client(), draw.when(), Some(draw.up_to(3)));
     let to_worker = draw.site.chance(0.5);
     let cut = |server: String| {
@@ -54,7 +55,7 @@ fn one_way(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     some_servers(draw, schedule).into_iter().map(cut).collect()
 }
 
-fn parted(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
+fn parted(draw: &mut FaultDraw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     let (when, lasts) = (draw.when(), Some(draw.up_to(3)));
     let among_members = schedule.options.cluster().is_some() && draw.site.chance(0.5);
     let groups = if among_members {
@@ -67,19 +68,19 @@ fn parted(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     vec![Fault::new(when, Partition { groups, lasts })]
 }
 
-fn step(draw: &mut Draw<'_>) -> Vec<Fault> {
+fn step(draw: &mut FaultDraw<'_>) -> Vec<Fault> {
     let (process, when, by) = (draw.process(), draw.when(), draw.shift());
-    vec![Fault::new(when, Step { process, by })]
+    vec![Fault::new(when, ClockStep { process, by })]
 }
 
-fn rate(draw: &mut Draw<'_>) -> Vec<Fault> {
+fn rate(draw: &mut FaultDraw<'_>) -> Vec<Fault> {
     let (process, when, lasts) = (draw.process(), draw.when(), Some(draw.up_to(4)));
     vec![Fault::new(when, Rate { process, factor: rate::draw_factor(draw), lasts })]
 }
 
 /// Draws a lost reply: once a server has carried out a request and before it answers, the connections of one
 /// worker break, to each server that may have got the request.
-fn every_reply(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
+fn every_reply(draw: &mut FaultDraw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> {
     let (worker, nth) = (draw.client(), 1 + draw.site.below(3) as u32);
     let (process, point, servers) = if draw.site.chance(0.7) {
         let points = [Point::Granted, Point::Granted, Point::Deleted];
@@ -101,7 +102,7 @@ fn every_reply(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<Fault> 
 }
 
 /// Draws some of the lock servers: at least one, and maybe all.
-fn some_servers(draw: &mut Draw<'_>, schedule: &Schedule<Options>) -> Vec<String> {
+fn some_servers(draw: &mut FaultDraw<'_>, schedule: &Schedule<Options>) -> Vec<String> {
     let mut servers = schedule.options.servers();
     let count = 1 + draw.site.below(servers.len() as u64) as usize;
     while servers.len() > count {

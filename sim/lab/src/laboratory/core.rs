@@ -1,7 +1,7 @@
 //! The core phase of random schedules, and the options with which its workers can show that they are served.
 
 use sim::sim::draw_core;
-use sim::{Core, Draw, Schedule, Span};
+use sim::{CorePhase, Draw, Schedule, Span};
 
 use super::options::Options;
 
@@ -34,7 +34,7 @@ pub(super) fn choose(schedule: &mut Schedule<Options>, from: &Draw) {
 }
 
 /// Returns the latest end of the core phase's first wait, for the limit of a schedule.
-pub(super) fn ends(core: &Core, options: &Options) -> Span {
+pub(super) fn ends(core: &CorePhase, options: &Options) -> Span {
     core.at.plus(bound(options)).plus(longest_ttl(options)).plus(BEYOND)
 }
 

@@ -36,7 +36,7 @@ pub use excuses::excused;
 pub use fault_class::FaultClass;
 pub use given::Workplace;
 pub use options::{Options, schedule};
-pub use point::{Kind, Point};
+pub use point::{Point, ProcessKind};
 pub use scene::LabScene;
 pub use servers::{Etcd, Persistence, Recipe, Redis, Resource, Store, Tokens, Waiting};
 pub use small::small;

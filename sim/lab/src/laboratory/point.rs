@@ -86,7 +86,7 @@ sim::names! {
 
 sim::names! {
     /// The kind of a process in a schedule.
-    pub enum Kind as "kind of process" {
+    pub enum ProcessKind as "kind of process" {
         /// It acquires the lock and writes to the resource.
         Worker = "worker",
         /// A Redis primary.
@@ -106,17 +106,17 @@ sim::names! {
 
 impl Point {
     /// Returns the points of a process of this kind.
-    pub fn of(kind: Kind) -> impl Iterator<Item = Self> {
+    pub fn of(kind: ProcessKind) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(move |point| point.applies_to(kind))
     }
 
     /// Returns true if a process of this kind has the point.
-    pub fn applies_to(self, kind: Kind) -> bool {
+    pub fn applies_to(self, kind: ProcessKind) -> bool {
         match kind {
-            Kind::Worker => self <= Self::Lost,
-            Kind::Resource => self == Self::Read || (Self::Accepted..=Self::Claimed).contains(&self),
-            Kind::Redis | Kind::Replica => self.is_lease_event() || self.is_command(),
-            Kind::Etcd | Kind::ZooKeeper | Kind::Server => self.is_lease_event(),
+            ProcessKind::Worker => self <= Self::Lost,
+            ProcessKind::Resource => self == Self::Read || (Self::Accepted..=Self::Claimed).contains(&self),
+            ProcessKind::Redis | ProcessKind::Replica => self.is_lease_event() || self.is_command(),
+            ProcessKind::Etcd | ProcessKind::ZooKeeper | ProcessKind::Server => self.is_lease_event(),
         }
     }
 
@@ -137,7 +137,7 @@ impl AsRef<str> for Point {
     }
 }
 
-impl Kind {
+impl ProcessKind {
     /// Returns true if a process of this kind is a lock server.
     pub fn is_server(self) -> bool {
         !matches!(self, Self::Worker | Self::Resource)

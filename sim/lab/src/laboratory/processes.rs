@@ -1,7 +1,7 @@
 //! The processes of the laboratory's world.
 
 use super::options::{Options, RESOURCE};
-use super::point::Kind;
+use super::point::ProcessKind;
 
 impl Options {
     /// Returns the names of all processes: workers, lock servers, then the resource.
@@ -23,12 +23,12 @@ impl Options {
     }
 
     /// Returns the kind of the process `name`, or of the cluster's members if `name` is the cluster.
-    pub fn kind_of(&self, name: &str) -> Option<Kind> {
+    pub fn kind_of(&self, name: &str) -> Option<ProcessKind> {
         if self.worker(name).is_some() {
-            return Some(Kind::Worker);
+            return Some(ProcessKind::Worker);
         }
         if name == RESOURCE {
-            return Some(Kind::Resource);
+            return Some(ProcessKind::Resource);
         }
         let system = self.system.get();
         if let Some((_, kind)) = system.cluster().filter(|(cluster, _)| *cluster == name) {

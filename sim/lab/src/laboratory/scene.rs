@@ -6,7 +6,7 @@ use sim::faults::{Call, Role, Scene};
 use sim::{Schedule, Span};
 
 use super::options::Options;
-use super::point::{Kind, Point};
+use super::point::{Point, ProcessKind};
 use super::servers::{Persistence, Store};
 use super::worker::ReleaseMode;
 
@@ -32,9 +32,13 @@ impl Scene for LabScene<'_> {
             return None;
         }
         self.options.kind_of(process).map(|kind| match kind {
-            Kind::Worker => Role::Client,
-            Kind::Resource => Role::Resource,
-            Kind::Redis | Kind::Replica | Kind::Etcd | Kind::ZooKeeper | Kind::Server => Role::Server,
+            ProcessKind::Worker => Role::Client,
+            ProcessKind::Resource => Role::Resource,
+            ProcessKind::Redis
+            | ProcessKind::Replica
+            | ProcessKind::Etcd
+            | ProcessKind::ZooKeeper
+            | ProcessKind::Server => Role::Server,
         })
     }
 
@@ -55,12 +59,14 @@ impl Scene for LabScene<'_> {
 
     fn disk(&self, process: &str) -> Result<(), String> {
         match self.options.kind_of(process) {
-            Some(Kind::Worker) => Err("a worker".into()),
-            Some(Kind::Server) => Err("it keeps its leases in memory".into()),
-            Some(Kind::Resource) if self.options.resource.store == Store::Memory => {
+            Some(ProcessKind::Worker) => Err("a worker".into()),
+            Some(ProcessKind::Server) => Err("it keeps its leases in memory".into()),
+            Some(ProcessKind::Resource) if self.options.resource.store == Store::Memory => {
                 Err("resource.store = \"memory\"".into())
             }
-            Some(Kind::Redis | Kind::Replica) if self.options.redis.persistence == Persistence::None => {
+            Some(ProcessKind::Redis | ProcessKind::Replica)
+                if self.options.redis.persistence == Persistence::None =>
+            {
                 Err("redis.persistence = \"none\"".into())
             }
             _ => Ok(()),
@@ -69,7 +75,8 @@ impl Scene for LabScene<'_> {
 
     fn action(&self, process: &str, action: &str) -> Result<(), String> {
         match (action, self.options.kind_of(process)) {
-            ("promote", Some(Kind::Replica)) | ("lead", Some(Kind::Etcd | Kind::ZooKeeper)) => Ok(()),
+            ("promote", Some(ProcessKind::Replica))
+            | ("lead", Some(ProcessKind::Etcd | ProcessKind::ZooKeeper)) => Ok(()),
             ("promote", _) if !self.options.redis.replica => {
                 Err("the schedule has no replica (redis.replica)".into())
             }
@@ -107,8 +114,8 @@ impl Scene for LabScene<'_> {
     /// Returns false for the members of a cluster: they keep what a majority has acknowledged.
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
         match self.options.kind_of(process) {
-            Some(Kind::Server) => true,
-            Some(Kind::Redis | Kind::Replica) => match self.options.redis.persistence {
+            Some(ProcessKind::Server) => true,
+            Some(ProcessKind::Redis | ProcessKind::Replica) => match self.options.redis.persistence {
                 Persistence::None => true,
                 Persistence::EverySec => power_loss,
                 Persistence::Always => false,
@@ -118,7 +125,10 @@ impl Scene for LabScene<'_> {
     }
 
     fn expires_keys(&self, process: &str) -> bool {
-        matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica | Kind::Server))
+        matches!(
+            self.options.kind_of(process),
+            Some(ProcessKind::Redis | ProcessKind::Replica | ProcessKind::Server)
+        )
     }
 
     fn knows_margins(&self) -> bool {

@@ -12,7 +12,7 @@ use history::{Rules, VerdictKind};
 use resource::http::Config;
 use sim::servers::resource::ResourceHost;
 use sim::world::runtime::SimRuntime;
-use sim::{Draw, Invalid, Place, Report, RunError, Schedule, ScheduleError, Sim, Span, Step, Subject};
+use sim::{Draw, FieldPath, Invalid, Report, RunError, Schedule, ScheduleError, Sim, Span, Step, Subject};
 
 use super::arm::{ARMS, Arm};
 use super::draw;
@@ -121,7 +121,7 @@ impl Lab {
         match &options.mutant {
             Some(mutant) if !self.has_others() => {
                 let problem = format!("unknown mutant `{mutant}`: the laboratory itself has none");
-                Err(Place::top("mutant").says(problem))
+                Err(FieldPath::top("mutant").says(problem))
             }
             _ => Ok(()),
         }

@@ -1,10 +1,10 @@
 //! Validates the triggers of faults: each must be reachable in its schedule.
 
-use sim::faults::{Check, Fault, Promote, Scene, Trigger};
+use sim::faults::{Fault, FaultCheck, Promote, Scene, Trigger};
 use sim::sim::point;
-use sim::{Invalid, Place};
+use sim::{FieldPath, Invalid};
 
-use super::point::{Kind, Point};
+use super::point::{Point, ProcessKind};
 use super::scene::LabScene;
 use super::worker::{ReadMode, Worker};
 
@@ -12,52 +12,52 @@ impl LabScene<'_> {
     /// Checks every fault.
     pub(super) fn check_faults(&self) -> Result<(), Invalid> {
         for (at, fault) in self.faults.iter().enumerate() {
-            let place = Place::top("fault").index(at);
-            self.check_trigger(&place.key("when"), &fault.when)?;
-            let (verb, place) = (fault.what.verb(), &place.key("what"));
-            fault.what.check(&Check { verb, place, scene: self, faults: &self.faults, number: at })?;
+            let path = FieldPath::top("fault").index(at);
+            self.check_trigger(&path.key("when"), &fault.when)?;
+            let (verb, path) = (fault.what.verb(), &path.key("what"));
+            fault.what.check(&FaultCheck { verb, path, scene: self, faults: &self.faults, number: at })?;
         }
         Ok(())
     }
 
-    fn check_trigger(&self, place: &Place, when: &Trigger) -> Result<(), Invalid> {
+    fn check_trigger(&self, path: &FieldPath, when: &Trigger) -> Result<(), Invalid> {
         match when {
             Trigger::At(at) if *at >= self.limit => {
                 let problem = format!("`at` = {at} is when the run is over (`limit` = {})", self.limit);
-                Err(place.key("at").says(problem))
+                Err(path.key("at").says(problem))
             }
             Trigger::At(_) => Ok(()),
             Trigger::After { process, point, nth, plus: _ } => {
                 let kind = self.options.kind_of(process).ok_or_else(|| {
                     let known = self.options.processes().join(", ");
                     let problem = format!("unknown process `{process}` in `when`: the schedule has {known}");
-                    place.key("process").says(problem)
+                    path.key("process").says(problem)
                 })?;
                 if *nth == 0 {
-                    return Err(place.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
+                    return Err(path.key("nth").says("`nth` is 0: passings of a point are counted from 1"));
                 }
                 if let Some(peer) = point::peer(point) {
-                    return self.check_network_point(place, process, peer);
+                    return self.check_network_point(path, process, peer);
                 }
                 let point = point.parse::<Point>();
-                let point = point.map_err(|unknown| place.key("after").says(unknown.to_string()))?;
-                self.check_point(place, process, kind, point, *nth)
+                let point = point.map_err(|unknown| path.key("after").says(unknown.to_string()))?;
+                self.check_point(path, process, kind, point, *nth)
             }
         }
     }
 
     /// Checks that the two processes can have a connection, and so points of the network.
-    fn check_network_point(&self, place: &Place, process: &str, peer: &str) -> Result<(), Invalid> {
-        let place = place.key("after");
+    fn check_network_point(&self, path: &FieldPath, process: &str, peer: &str) -> Result<(), Invalid> {
+        let path = path.key("after");
         for name in [process, peer] {
             if Scene::role(self, name).is_none() {
                 let known = self.options.processes().join(", ");
-                return Err(place.says(format!(
+                return Err(path.says(format!(
                     "`{name}` is no process with a network of its own: the schedule has {known}"
                 )));
             }
         }
-        let refused = |why| place.says(format!("nothing passes between `{process}` and `{peer}`: {why}"));
+        let refused = |why| path.says(format!("nothing passes between `{process}` and `{peer}`: {why}"));
         Scene::link(self, process, peer).map_err(refused)
     }
 
@@ -69,13 +69,13 @@ impl LabScene<'_> {
 
     fn check_point(
         &self,
-        place: &Place,
+        path: &FieldPath,
         process: &str,
-        kind: Kind,
+        kind: ProcessKind,
         point: Point,
         nth: u32,
     ) -> Result<(), Invalid> {
-        let after = place.key("after");
+        let after = path.key("after");
         if !point.applies_to(kind) {
             let known: Vec<_> = Point::of(kind).map(Point::name).collect();
             let problem =
@@ -94,7 +94,7 @@ impl LabScene<'_> {
                 let problem = format!(
                     "`nth` = {nth}: `{process}` passes `{point}` once a round and has `rounds` = {rounds}"
                 );
-                Err(place.key("nth").says(problem))
+                Err(path.key("nth").says(problem))
             }
         }
     }
@@ -102,15 +102,17 @@ impl LabScene<'_> {
     /// Returns the reason why the process never passes a point of its kind; `None` if it may pass it.
     fn never_passes(&self, process: &str, point: Point) -> Option<&'static str> {
         match self.options.kind_of(process)? {
-            Kind::Worker => {
+            ProcessKind::Worker => {
                 let worker = self.options.worker(process)?;
                 worker.mode.workload()?.never_passes(worker, point)
             }
-            Kind::Resource => self.resource_never_passes(point),
-            Kind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
+            ProcessKind::Resource => self.resource_never_passes(point),
+            ProcessKind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
             // Events of the lock belong to the cluster, regardless of which member carries out the request.
-            Kind::Etcd if self.options.cluster() != Some(process) => Some("the cluster does, as `etcd`"),
-            Kind::ZooKeeper if self.options.cluster() != Some(process) => {
+            ProcessKind::Etcd if self.options.cluster() != Some(process) => {
+                Some("the cluster does, as `etcd`")
+            }
+            ProcessKind::ZooKeeper if self.options.cluster() != Some(process) => {
                 Some("the ensemble does, as `zookeeper`")
             }
             _ if point == Point::Extended && !self.options.system.get().extends_leases() => {

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use sim::faults::NETWORK;
 use sim::sim::{Expect, Outcome};
-use sim::{Invalid, Place, Schedule, Span};
+use sim::{FieldPath, Invalid, Schedule, Span};
 
 use super::arm::{ARMS, Arm};
 use super::options::Options;
-use super::point::Kind;
+use super::point::ProcessKind;
 use super::scene::LabScene;
 use super::worker::{ReleaseMode, Worker, WorkerMode};
 
@@ -36,8 +36,8 @@ pub fn validate(schedule: &Schedule<Options>) -> Result<(), Invalid> {
 impl LabScene<'_> {
     fn validate(&self) -> Result<(), Invalid> {
         self.check_shared(&ARMS)?;
-        check_ttl(&Place::top("ttl"), self.options.ttl)?;
-        self.options.system.get().check_ttl(&Place::top("ttl"), self.options.ttl)?;
+        check_ttl(&FieldPath::top("ttl"), self.options.ttl)?;
+        self.options.system.get().check_ttl(&FieldPath::top("ttl"), self.options.ttl)?;
         self.check_keys()?;
         if let Some(within) = self.options.within {
             check_span("within", within)?;
@@ -49,21 +49,21 @@ impl LabScene<'_> {
     }
 
     fn check_keys(&self) -> Result<(), Invalid> {
-        let place = Place::top("keys");
+        let path = FieldPath::top("keys");
         if self.options.keys.is_empty() {
-            return Err(place.says("`keys` is empty: workers need a key to lock"));
+            return Err(path.says("`keys` is empty: workers need a key to lock"));
         }
         let mut seen = BTreeSet::new();
         for (at, key) in self.options.keys.iter().enumerate() {
-            let place = place.index(at);
+            let path = path.index(at);
             let lock_key = key.split_once(':').map(|(kind, id)| dlock::LockKey::new(kind, id));
             match lock_key {
                 None => {
-                    return Err(place.says(format!("`{key}` is no key: write type:id, such as orders:42")));
+                    return Err(path.says(format!("`{key}` is no key: write type:id, such as orders:42")));
                 }
-                Some(Err(error)) => return Err(place.says(format!("`{key}` is no key: {error}"))),
+                Some(Err(error)) => return Err(path.says(format!("`{key}` is no key: {error}"))),
                 Some(Ok(_)) if !seen.insert(key) => {
-                    return Err(place.says(format!("two keys are called `{key}`")));
+                    return Err(path.says(format!("two keys are called `{key}`")));
                 }
                 Some(Ok(_)) => {}
             }
@@ -72,44 +72,44 @@ impl LabScene<'_> {
     }
 
     fn check_workers(&self) -> Result<(), Invalid> {
-        let place = Place::top("worker");
+        let path = FieldPath::top("worker");
         if self.options.workers.is_empty() {
-            return Err(place.says("the schedule has no worker: add a [[worker]]"));
+            return Err(path.says("the schedule has no worker: add a [[worker]]"));
         }
         let count = self.options.workers.len();
         if count > WORKERS_MAX {
             let problem = format!("{count} workers are too many: one run has memory for {WORKERS_MAX}");
-            return Err(place.says(problem));
+            return Err(path.says(problem));
         }
         let mut seen = BTreeSet::new();
         for (at, worker) in self.options.workers.iter().enumerate() {
-            let place = place.index(at);
-            check_name(&place, &worker.name)?;
+            let path = path.index(at);
+            check_name(&path, &worker.name)?;
             if !seen.insert(&worker.name) {
-                return Err(place.key("name").says(format!("two workers are called `{}`", worker.name)));
+                return Err(path.key("name").says(format!("two workers are called `{}`", worker.name)));
             }
-            self.check_worker(&place, worker)?;
+            self.check_worker(&path, worker)?;
         }
         Ok(())
     }
 
-    fn check_worker(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    fn check_worker(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
         let name = &worker.name;
         if worker.starts >= self.limit {
             let problem = format!(
                 "`{name}` starts at {}, when the run is over (`limit` = {})",
                 worker.starts, self.limit
             );
-            return Err(place.key("starts").says(problem));
+            return Err(path.key("starts").says(problem));
         }
         if let Some(key) = worker.key.as_ref().filter(|key| !self.options.keys.contains(key)) {
             let problem =
                 format!("unknown key `{key}` of `{name}`: the schedule has {}", self.options.keys.join(", "));
-            return Err(place.key("key").says(problem));
+            return Err(path.key("key").says(problem));
         }
         for (field, count) in [("rounds", worker.rounds), ("writes", worker.writes)] {
             if count == 0 {
-                return Err(place
+                return Err(path
                     .key(field)
                     .says(format!("`{field}` of `{name}` is 0: it must be 1 at least")));
             }
@@ -119,26 +119,26 @@ impl LabScene<'_> {
                 "`release` = \"get-del\" of `{name}`: it does not apply to `{}`",
                 self.options.system
             );
-            return Err(place.key("release").says(problem));
+            return Err(path.key("release").says(problem));
         }
-        check_mode(place, worker)?;
-        self.check_lease(place, worker)?;
-        check_cancels(place, worker)
+        check_mode(path, worker)?;
+        self.check_lease(path, worker)?;
+        check_cancels(path, worker)
     }
 
-    fn check_lease(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    fn check_lease(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
         let name = &worker.name;
         for (field, span) in [("deadline", Some(worker.deadline)), ("renew_cap", worker.renew_cap)] {
             if span.is_some_and(|span| span.is_zero()) {
-                return Err(place.key(field).says(format!("`{field}` of `{name}` is 0s: give it some time")));
+                return Err(path.key(field).says(format!("`{field}` of `{name}` is 0s: give it some time")));
             }
         }
         if let Some(ttl) = worker.ttl {
-            check_ttl(&place.key("ttl"), ttl)?;
-            self.options.system.get().check_ttl(&place.key("ttl"), ttl)?;
+            check_ttl(&path.key("ttl"), ttl)?;
+            self.options.system.get().check_ttl(&path.key("ttl"), ttl)?;
         }
         if worker.renew_cap.is_some() && !worker.renew {
-            return Err(place
+            return Err(path
                 .key("renew_cap")
                 .says(format!("`renew_cap` needs `renew = true`: `{name}` does not renew")));
         }
@@ -148,7 +148,7 @@ impl LabScene<'_> {
             Some(margin) => {
                 let problem =
                     format!("`drift_margin` = {margin} leaves nothing of the TTL of `{name}`, {ttl}");
-                Err(Place::top("drift_margin").says(problem))
+                Err(FieldPath::top("drift_margin").says(problem))
             }
         }
     }
@@ -156,25 +156,25 @@ impl LabScene<'_> {
 
 fn check_span(field: &'static str, span: Span) -> Result<(), Invalid> {
     if span.is_zero() {
-        Err(Place::top(field).says(format!("`{field}` is 0s: give it some time")))
+        Err(FieldPath::top(field).says(format!("`{field}` is 0s: give it some time")))
     } else {
         Ok(())
     }
 }
 
 /// Checks the limits of a TTL. `dlock` also refuses a TTL that its drift margin uses up, or above a year.
-fn check_ttl(place: &Place, ttl: Span) -> Result<(), Invalid> {
+fn check_ttl(path: &FieldPath, ttl: Span) -> Result<(), Invalid> {
     if (TTL_MIN..=TTL_MAX).contains(&ttl) {
         return Ok(());
     }
-    Err(place.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
+    Err(path.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
 }
 
 /// Checks a worker's name. It is part of owner tokens, traces and expectations, so it must be readable, and
 /// must not be the name of a server.
-fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
+fn check_name(path: &FieldPath, name: &str) -> Result<(), Invalid> {
     if name.is_empty() {
-        return Err(place.says("a worker has no name: write name = \"a\""));
+        return Err(path.says("a worker has no name: write name = \"a\""));
     }
     let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     let problem = if name.len() > NAME_BYTES_MAX {
@@ -186,7 +186,7 @@ fn check_name(place: &Place, name: &str) -> Result<(), Invalid> {
     } else {
         return Ok(());
     };
-    Err(place.key("name").says(problem))
+    Err(path.key("name").says(problem))
 }
 
 /// Returns a noun for the process that has `name` in any schedule, if there is one. Servers are numbered
@@ -197,32 +197,32 @@ fn reserved(name: &str) -> Option<&'static str> {
         let number = rest.strip_prefix('-');
         rest.is_empty() || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let is_server = |kind: &&Kind| name.strip_prefix(kind.name()).is_some_and(is_number);
-    let servers = Kind::ALL.iter().filter(|kind| kind.is_server());
+    let is_server = |kind: &&ProcessKind| name.strip_prefix(kind.name()).is_some_and(is_number);
+    let servers = ProcessKind::ALL.iter().filter(|kind| kind.is_server());
     match name {
         NETWORK => Some("the network"),
         "harness" => Some("the simulator itself"),
-        _ if name == Kind::Resource.name() => Some(Kind::Resource.noun()),
+        _ if name == ProcessKind::Resource.name() => Some(ProcessKind::Resource.noun()),
         _ => servers.into_iter().find(is_server).map(|kind| kind.noun()),
     }
 }
 
 /// Checks that the worker's workload exists, and that the worker's options apply to it.
-fn check_mode(place: &Place, worker: &Worker) -> Result<(), Invalid> {
+fn check_mode(path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
     match worker.mode.workload() {
-        Some(workload) => workload.check(place, worker),
+        Some(workload) => workload.check(path, worker),
         None => {
             let known = WorkerMode::names().collect::<Vec<_>>().join(", ");
             let problem = format!("unknown worker mode `{}`: known are {known}", worker.mode.name());
-            Err(place.key("mode").says(problem))
+            Err(path.key("mode").says(problem))
         }
     }
 }
 
-fn check_cancels(place: &Place, worker: &Worker) -> Result<(), Invalid> {
-    let (place, name) = (place.key("cancel_at"), &worker.name);
+fn check_cancels(path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
+    let (path, name) = (path.key("cancel_at"), &worker.name);
     if let Some(at) = worker.cancel_at.iter().position(|pending| *pending == 0) {
-        return Err(place
+        return Err(path
             .index(at)
             .says(format!("`cancel_at` of `{name}` holds a 0: pendings are counted from 1")));
     }
@@ -232,30 +232,30 @@ fn check_cancels(place: &Place, worker: &Worker) -> Result<(), Invalid> {
             worker.cancel_at.len(),
             worker.rounds
         );
-        return Err(place.says(problem));
+        return Err(path.says(problem));
     }
     Ok(())
 }
 
 fn check_expect(schedule: &Schedule<Options>, expect: &Expect) -> Result<(), Invalid> {
-    let place = Place::top("expect");
+    let path = FieldPath::top("expect");
     if let Some(outcome) = expect.of(Arm::Unfenced.name()) {
-        let place = place.key("unfenced");
+        let path = path.key("unfenced");
         for (field, writes) in [("refused", &outcome.refused), ("refused_reads", &outcome.refused_reads)] {
             if let Some(first) = writes.as_ref().and_then(|writes| writes.first()) {
                 let problem = format!("`{field}` holds {first}: a resource without fencing refuses nothing");
-                return Err(place.key(field).says(problem));
+                return Err(path.key(field).says(problem));
             }
         }
-        check_outcome(schedule, &place, outcome)?;
+        check_outcome(schedule, &path, outcome)?;
     }
     match expect.of(Arm::Fenced.name()) {
-        Some(outcome) => check_outcome(schedule, &place.key("fenced"), outcome),
+        Some(outcome) => check_outcome(schedule, &path.key("fenced"), outcome),
         None => Ok(()),
     }
 }
 
-fn check_outcome(schedule: &Schedule<Options>, place: &Place, outcome: &Outcome) -> Result<(), Invalid> {
+fn check_outcome(schedule: &Schedule<Options>, path: &FieldPath, outcome: &Outcome) -> Result<(), Invalid> {
     let lists = [
         ("accepted", &outcome.accepted),
         ("refused", &outcome.refused),
@@ -269,7 +269,7 @@ fn check_outcome(schedule: &Schedule<Options>, place: &Place, outcome: &Outcome)
                 let known = names().collect::<Vec<_>>().join(", ");
                 let problem =
                     format!("unknown worker `{}` in `{field}`: the schedule has {known}", write.worker);
-                return Err(place.key(field).index(at).says(problem));
+                return Err(path.key(field).index(at).says(problem));
             }
         }
     }

@@ -146,7 +146,7 @@ mutants! {
     SharedToken = "shared-token", B03 in shared_token,
         from "aredis #119", shows [Verdict::ForeignRelease]
         => Exhibit::redis::<shared_token::SharedToken>().twin::<ByOwner>(),
-    /// An answer that is lost is read as "not acquired", and nothing is cleaned up.
+    /// A lost answer counts as "not acquired", and nothing is cleaned up.
     NoCleanup = "no-cleanup", B04 in no_cleanup,
         from "sim (simstudioai) #6864", shows [Verdict::Leaked]
         => Exhibit::redis::<no_cleanup::NoCleanup>(),
@@ -158,7 +158,7 @@ mutants! {
     OvertakingRelease = "overtaking-release", B06 in overtaking_release,
         from "redsync", shows [Verdict::Leaked]
         => Exhibit::redis::<overtaking_release::OvertakingRelease>(),
-    /// The watchdog is dead after a reconnect.
+    /// The watchdog stops renewing after a reconnect.
     DeadWatchdog = "dead-watchdog", B08 in dead_watchdog,
         from "Redisson #3194", shows [Verdict::Unheld]
         => Exhibit::redis::<dead_watchdog::DeadWatchdog>(),
@@ -166,7 +166,7 @@ mutants! {
     RenewalOutlives = "renewal-outlives", B09 in renewal_outlives,
         from "Redisson #7272", shows [Verdict::Leaked]
         => Exhibit::redis::<renewal_outlives::RenewalOutlives>(),
-    /// A renewal of a lease that is gone acquires it again, and says nothing.
+    /// The renewal of a lease that has ended acquires the lock again, without an error.
     SilentReacquire = "silent-reacquire", B10 in reacquire,
         from "redis-semaphore #175, redlock-rb #36", shows [Verdict::StaleWrite], found by "own token"
         => Exhibit::redis::<reacquire::SilentReacquire>(),
@@ -206,7 +206,7 @@ mutants! {
     ForgetfulNodes = "forgetful-nodes", B18 in forgetful_nodes,
         from "redsync #186", shows [Verdict::TwoValid]
         => Exhibit::deployment(forgetful_nodes::forget).only_on(System::Redlock),
-    /// Only the nodes that are known to have granted are cleaned up.
+    /// Only nodes that are known to have granted are cleaned up.
     KnownNodes = "known-nodes", B19 in plain_redlock,
         from "Redisson #1606", shows [Verdict::Leaked]
         => Exhibit::redlock(Flaw::KnownNodes),
@@ -234,11 +234,11 @@ mutants! {
     UncheckedWaiter = "unchecked-waiter", B25 in unchecked_waiter,
         from "etcd #11456, #9921", shows [Verdict::TwoValid]
         => Exhibit::etcd::<unchecked_waiter::UncheckedWaiter>(),
-    /// To unlock what was never locked deletes the whole queue.
+    /// An unlock without the lock deletes the whole queue.
     PrefixDeleted = "prefix-deleted", B26 in prefix_deleted,
         from "etcd #14704", shows [Verdict::ForeignRelease]
         => Exhibit::etcd::<prefix_deleted::PrefixDeleted>(),
-    /// The node of an old session is taken for ours.
+    /// A client takes the node of its old session for its own.
     OldSessionNode = "old-session-node", B28 in old_session_node,
         from "CURATOR-604, CURATOR-696", shows [Verdict::Unheld]
         => Exhibit::own_zookeeper(old_session_node::old_session_node, old_session_node::own_session_node),
@@ -247,11 +247,11 @@ mutants! {
         from "CURATOR-678", shows [Verdict::Leaked]
         => Exhibit::zookeeper::<failed_release::FailedRelease>()
             .and_etcd::<failed_release::FailedRelease>(),
-    /// A fair queue evicts those who live.
+    /// A fair queue evicts live waiters.
     QueueEvicts = "queue-evicts", B31 in queue_evicts,
         from "Redisson #1104", shows [Verdict::ForeignRelease]
         => Exhibit::etcd::<queue_evicts::QueueEvicts>(),
-    /// A fair queue keeps the dead.
+    /// A fair queue keeps waiters that have died.
     QueueKeepsDead = "queue-keeps-dead", B31 in queue_keeps_dead,
         from "Redisson #3004", shows [Verdict::Stuck]
         => Exhibit::etcd::<queue_keeps_dead::QueueKeepsDead>(),
@@ -280,23 +280,23 @@ mutants! {
     CounterBefore = "counter-before", R01 in counter_before,
         from "recipes that fetch a token by INCR, then take the lock", shows [], found by "holder accepted"
         => Exhibit::redis::<counter_before::CounterBefore>().twin::<InOneStep>().counting(),
-    /// The counter is incremented after `SET NX`: one who breaks off between them has an old token.
+    /// The counter is incremented after `SET NX`: a client interrupted between the two has an old token.
     CounterAfter = "counter-after", R02 in counter_after,
         from "recipes that take the lock, then fetch a token by INCR", shows [Verdict::TokenRegressed]
         => Exhibit::redis::<counter_after::CounterAfter>().twin::<InOneStep>().counting(),
-    /// The token is the lock's value, too.
+    /// The token is also the value of the lock.
     TokenAsValue = "token-as-value", R03 in token_as_value,
         from "recipes that store the token where the owner belongs", shows [Verdict::ForeignRelease]
         => Exhibit::redis::<token_as_value::TokenAsValue>().twin::<ByOwner>(),
-    /// Validity is judged by a "started at" of the wall clock.
+    /// Validity is judged by a start time of the wall clock.
     StartedAt = "started-at", R04 in started_at,
         from "the recipe of SETNX with a timestamp; lock tables with `started_at`", shows [Verdict::TwoValid]
         => Exhibit::redis::<started_at::StartedAt>().counting(),
-    /// The token is checked in the memory of each instance of the application alone.
+    /// Each instance of the application checks the token in its own memory only.
     TokenInMemory = "token-in-memory", R05 in token_in_memory,
         from "services that keep the highest token in a field", shows [Verdict::StaleWrite]
         => Exhibit::resource::<token_in_memory::TokenInMemory>(),
-    /// A release without an answer, then none to the first renewal of the next lease, which is ignored.
+    /// A release has no answer, then the first renewal of the next lease has none, which is ignored.
     TwoStep = "two-step", R06 in two_step,
         from "made up, to measure searches", shows [Verdict::Unheld]
         => Exhibit::redis::<two_step::TwoStep>(),
@@ -304,15 +304,15 @@ mutants! {
     LargestCount = "largest-count", R07 in plain_redlock,
         from "Kleppmann, \"How to do distributed locking\"", shows [Verdict::TokenRegressed]
         => Exhibit::redlock(Flaw::LargestCount),
-    /// The lock waits for all nodes, where a majority must do: one that is gone blocks everybody for good.
+    /// The lock waits for all nodes instead of a majority: one dead node blocks everybody for good.
     AllNodes = "all-nodes", R10 in plain_redlock,
         from "recipes that take the lock on every node", shows [Verdict::Stuck]
         => Exhibit::redlock(Flaw::AllNodes),
-    /// The resource takes a token that is not below the highest, whoever sends it.
+    /// The resource accepts a token equal to the highest from any owner.
     AcceptsEqual = "accepts-equal", R08 in accepts_equal,
         from "common", shows [Verdict::StaleWrite]
         => Exhibit::resource::<accepts_equal::AcceptsEqual>(),
-    /// The resource takes a conditional write whatever version it names.
+    /// The resource accepts a conditional write with any version.
     IgnoresVersion = "ignores-version", R09 in ignores_version,
         from "common", shows [Verdict::LostUpdate]
         => Exhibit::resource::<ignores_version::IgnoresVersion>(),
@@ -320,7 +320,7 @@ mutants! {
     StringTokens = "string-tokens", R11 in string_tokens,
         from "common where tokens are kept in a column of text", shows [], found by "holder accepted"
         => Exhibit::resource::<string_tokens::StringTokens>().only_on(System::Redis),
-    /// The watchdog renews for as long as its process lives, though the holder is gone without a release.
+    /// The watchdog renews as long as its process lives, although the holder has ended without a release.
     EndlessRenewal = "endless-renewal", R12 in endless_renewal,
         from "Redisson's watchdog", shows [Verdict::Stuck]
         => Exhibit::redis::<endless_renewal::EndlessRenewal>(),

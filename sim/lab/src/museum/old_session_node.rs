@@ -14,7 +14,7 @@ use dlock::{
     Runtime,
 };
 use dlock_zookeeper::path::{ROOT, entry_number, entry_prefix, guid, queue};
-use dlock_zookeeper::{Client, ClientOptions, CreateMode, Error, State};
+use dlock_zookeeper::{Client, ClientOptions, CreateMode, Error, SessionState};
 use sim::world::runtime::SimRuntime;
 
 use crate::Workplace;
@@ -76,7 +76,7 @@ impl OldSessionNode {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.runtime.now();
         let lives = |client: &&Client<SimRuntime>| {
-            !matches!(client.state(), State::Expired | State::Closed)
+            !matches!(client.state(), SessionState::Expired | SessionState::Closed)
                 && client.valid_until().is_none_or(|until| now < until)
         };
         if let Some(client) = sessions.latest.as_ref().filter(lives) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use history::VerdictKind;
 use sim::{
-    Draw, Invalid, Place, Report, RunError, Schedule, ScheduleError, Sim, Span, Subject, holder_accepted,
+    Draw, FieldPath, Invalid, Report, RunError, Schedule, ScheduleError, Sim, Span, Subject, holder_accepted,
     own_key, own_token,
 };
 
@@ -77,7 +77,7 @@ fn named(options: &Options) -> Result<Option<Mutant>, Invalid> {
             format!("unknown mutant `{name}`: known are {}", known.join(", "))
         }
     };
-    Err(Place::top("mutant").says(problem))
+    Err(FieldPath::top("mutant").says(problem))
 }
 
 impl Subject for Museum {

@@ -104,19 +104,13 @@ fn has_fault(named: &[usize], report: &Report, number: usize, fault: &Fault) -> 
     })
 }
 
-/// The schedules in which a fault that matters is not among the events: it struck between a request and its
-/// grant, or a process that is no part of the verdict, before all of those that are.
-const UNNAMED: [&str; 5] = [
-    "blind-del-redis",
-    "early-now-redis",
-    "redlock-token-largest-count",
-    "shared-token-redis",
-    "two-step-redis",
-];
+/// The most pairs of a verdict and a fault that is among its events although the run has the verdict without
+/// it: most are in schedules whose faults suffice for the verdict without each other.
+const UNNEEDED_MAX: usize = 200;
 
 #[test]
 fn the_faults_that_matter_are_among_the_events_that_led_there() {
-    let (mut named_of_all, mut unnamed) = (0, BTreeSet::new());
+    let (mut named_of_all, mut unneeded, mut unnamed) = (0, 0, BTreeSet::new());
     for (name, schedule, arm, mut report) in convicted() {
         let subject = Museum::new(arm);
         report.findings.clear();
@@ -132,20 +126,20 @@ fn the_faults_that_matter_are_among_the_events_that_led_there() {
             for verdict in &verdicts {
                 report.verdicts = vec![verdict.clone()];
                 let own = all(Causes::of_report(&subject, &schedule, &report));
-                // Without the fault, the run has this cause no more.
-                if own.iter().all(|cause| left.contains(cause)) {
-                    continue;
-                }
-                if has_fault(&named(verdict), &report, number, fault) {
-                    named_of_all += 1;
-                } else {
-                    unnamed.insert(name.clone());
+                // Without a fault that matters, the run has this cause no more.
+                let matters = own.iter().any(|cause| !left.contains(cause));
+                match (matters, has_fault(&named(verdict), &report, number, fault)) {
+                    (true, true) => named_of_all += 1,
+                    (true, false) => drop(unnamed.insert(name.clone())),
+                    (false, true) => unneeded += 1,
+                    (false, false) => {}
                 }
             }
         }
     }
     assert!(named_of_all > 300, "{named_of_all} are named");
-    assert_eq!(unnamed.iter().collect::<Vec<_>>(), UNNAMED);
+    assert_eq!(unnamed, BTreeSet::new());
+    assert!(unneeded <= UNNEEDED_MAX, "{unneeded} faults are named and not needed");
 }
 
 fn all(causes: Causes) -> Vec<Cause> {

@@ -7,7 +7,7 @@ use lab::museum::{Museum, Mutant, run_with};
 use lab::{Arm, Lab, Options, System, Worker, run, schedule};
 use sim::explore::{Broken, Cause, Causes, RUNS_MAX, explain, shrink};
 use sim::faults::{Crash, Cut, Fault, Pause, Rate, Trigger};
-use sim::{Core, Draw, Process, Report, Schedule, Sim, Span, Subject};
+use sim::{CorePhase, Draw, Process, Report, Schedule, Sim, Span, Subject};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const SEEDS: u64 = 400;
@@ -22,7 +22,7 @@ fn without_a_node() -> Schedule<Options> {
     };
     let mut schedule = schedule("a node is gone", System::Redlock, Span::from_secs(2), vec![worker]);
     schedule.options.redis.nodes = 3;
-    schedule.core = Some(Core { crashed: vec!["redis-3".into()], ..Core::at(Span::from_secs(1)) });
+    schedule.core = Some(CorePhase { crashed: vec!["redis-3".into()], ..CorePhase::at(Span::from_secs(1)) });
     schedule
 }
 
@@ -45,7 +45,7 @@ fn a_lock_that_needs_every_node_is_convicted_only_while_one_is_gone() {
     assert!(!details.is_empty() && all_name_the_core, "{details:?}");
     assert_eq!(stuck(&run(&gone, Arm::Fenced, 0).unwrap()), [""; 0], "a majority is enough");
     let mut healed = gone;
-    healed.core = Some(Core::at(Span::from_secs(1)));
+    healed.core = Some(CorePhase::at(Span::from_secs(1)));
     healed.faults.push(Fault::new(at(100), Crash::of("redis-3")));
     let acquitted = run_with(&healed, Arm::Fenced, 0, Mutant::AllNodes).unwrap();
     assert_eq!(stuck(&acquitted), [""; 0], "everything heals");
@@ -113,7 +113,8 @@ fn a_core_phase_that_must_begin_late_shrinks_to_a_whole_step() {
         });
     };
     let mut schedule = Schedule::new("late", sim::sim::NoOptions {});
-    schedule.core = Some(Core { crashed: vec!["one".into()], ..Core::at(Span::from_nanos(4_123_456_789)) });
+    schedule.core =
+        Some(CorePhase { crashed: vec!["one".into()], ..CorePhase::at(Span::from_nanos(4_123_456_789)) });
     let causes = Causes::of(&asks_late, &schedule, &sim::sim::run(&asks_late, &schedule)).violations;
     let cause = causes.into_iter().find(|cause| cause.to_string().contains("late")).unwrap();
     let shrunk = shrink(&asks_late, &schedule, &cause, RUNS_MAX).schedule;
@@ -188,8 +189,8 @@ fn a_holder_outside_the_core_does_not_block_it() {
         let mut schedule = schedule("the holder is gone", system, Span::from_secs(2), workers);
         schedule.options.redis.nodes = if system == System::Redlock { 3 } else { 1 };
         for core in [
-            Core { crashed: vec!["a".into()], ..Core::at(Span::from_secs(1)) },
-            Core { cut: vec!["a".into()], ..Core::at(Span::from_secs(1)) },
+            CorePhase { crashed: vec!["a".into()], ..CorePhase::at(Span::from_secs(1)) },
+            CorePhase { cut: vec!["a".into()], ..CorePhase::at(Span::from_secs(1)) },
         ] {
             schedule.core = Some(core);
             let report = run(&schedule, Arm::Fenced, 0).unwrap();
@@ -204,7 +205,7 @@ fn one_schedule_in_four_has_a_core_with_a_majority() {
     for (system, servers) in [(System::Redis, false), (System::Redlock, true), (System::Etcd, true)] {
         let lab = Lab::new(Arm::Fenced).drawing(system);
         let schedules: Vec<_> = (0..SEEDS).map(|seed| lab.schedule(&mut Draw::new(seed)).unwrap()).collect();
-        let cores: Vec<&Core> = schedules.iter().filter_map(|schedule| schedule.core.as_ref()).collect();
+        let cores: Vec<&CorePhase> = schedules.iter().filter_map(|schedule| schedule.core.as_ref()).collect();
         assert!((SEEDS / 5..SEEDS / 3).contains(&(cores.len() as u64)), "{system}: {}", cores.len());
         let outside =
             |prefix: &str| cores.iter().any(|core| core.outside().any(|name| name.starts_with(prefix)));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use history::VerdictKind;
-use sim::faults::{Crash, Cut, Fault, Pause, Promote, Reset, Step, Trigger};
+use sim::faults::{ClockStep, Crash, Cut, Fault, Pause, Promote, Reset, Trigger};
 use sim::servers::host::Acted;
 use sim::servers::redis::RedisHost;
 use sim::{Control, Process, Report, RunError, Shift, Sim, Span};
@@ -186,7 +186,7 @@ fn a_script_steps_clocks_and_resets_connections() {
         .run_script(|control| async move {
             let (a, b) = (control.process("a"), control.process("b"));
             let (wall, now) = (a.wall(), a.now());
-            control.strike(Step::of("a", Shift::from_nanos(3_000_000_000)));
+            control.strike(ClockStep::of("a", Shift::from_nanos(3_000_000_000)));
             assert!(a.wall() - wall >= Duration::from_secs(3));
             assert!(a.now().saturating_since(now) < MS, "its monotonic clock stays");
             let mut listener = b.listen(7).unwrap();

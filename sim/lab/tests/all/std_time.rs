@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use sim::faults::{Fault, Rate, Step, Trigger};
+use sim::faults::{ClockStep, Fault, Rate, Trigger};
 use sim::{Process, Sim};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ fn both_clocks_go_on_while_a_process_sleeps() {
 
 #[test]
 fn a_step_moves_only_the_wall_clock() {
-    let step = Step { process: "a".to_owned(), by: "+5s".parse().unwrap() };
+    let step = ClockStep { process: "a".to_owned(), by: "+5s".parse().unwrap() };
     let fault = Fault::new(Trigger::At("2s".parse().unwrap()), step);
     assert_eq!(passed(Some(fault)), Passed { monotonic: 10 * SECOND, wall: 15 * SECOND });
 }

@@ -75,7 +75,7 @@ fn some_schedules_have_combined_faults() {
                 && fields[at] == fields[at - 1]
                 && faults[at].when != faults[at - 1].when
         }));
-        let steps = faults.iter().filter_map(|fault| fault.what.downcast_ref::<sim::faults::Step>());
+        let steps = faults.iter().filter_map(|fault| fault.what.downcast_ref::<sim::faults::ClockStep>());
         let shifts: Vec<(&str, i64)> = steps.map(|step| (&*step.process, step.by.as_nanos())).collect();
         back += usize::from(shifts.iter().any(|(process, by)| shifts.contains(&(process, -by))));
     }

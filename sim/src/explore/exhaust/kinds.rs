@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::reach::Reach;
 use crate::Sim;
 use crate::faults::{
-    Action, Call, Cancel, Crash, Cut, Delay, Lead, Link, Partition, Pause, Promote, Reset, Role, Scene, Step,
-    Stop,
+    Action, Call, Cancel, ClockStep, Crash, Cut, Delay, Lead, Link, Partition, Pause, Promote, Reset, Role,
+    Scene, Stop,
 };
 use crate::span::{Shift, Span};
 
@@ -107,7 +107,7 @@ impl Kind {
                 })
             }
             Self::Step(by) => self.on_each(scene.processes(), |process| {
-                (Arc::new(Step::of(process, by)), Reach::wall_clock(sim, process))
+                (Arc::new(ClockStep::of(process, by)), Reach::wall_clock(sim, process))
             }),
             Self::Lead => self.on_each(with_action(scene, "lead"), |member| {
                 (Arc::new(Lead { member: member.to_owned() }), Reach::servers(sim))

@@ -4,27 +4,14 @@
 //! the names of events and probes and of an abstract state. It has no name of a process, key or owner:
 //! workers that change places have the same features.
 
-mod pairs;
 mod states;
 
 use std::collections::BTreeMap;
 
-use history::{Kind, Name};
+use history::Kind;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::names::names;
 use crate::sim::Report;
-
-names! {
-    /// The features by which runs are compared.
-    pub enum Representation as "representation" {
-        /// Events and probes, each in an abstract state: the processes that believe that they hold the lock,
-        /// what the servers store, and the clocks that are off.
-        States = "states",
-        /// Events of two processes in the order in which they came.
-        Pairs = "pairs",
-    }
-}
 
 /// The features of a run, each with the time at which it first came.
 pub(crate) type Features = BTreeMap<u64, u64>;
@@ -54,12 +41,9 @@ pub(crate) struct New {
 
 impl Traits {
     /// Describes a run.
-    pub(crate) fn of(report: &Report, by: Representation) -> Self {
+    pub(crate) fn of(report: &Report) -> Self {
         let mut traits = Self::default();
-        match by {
-            Representation::States => states::describe(report, &mut traits.features),
-            Representation::Pairs => pairs::describe(report, &mut traits.features),
-        }
+        states::describe(report, &mut traits.features);
         for hit in report.probes.log() {
             if let Some(number) = hit.graded {
                 let least = traits.closest.entry(hit.probe).or_insert((number, hit.at));
@@ -128,42 +112,4 @@ fn label(kind: &Kind) -> u64 {
         _ => None,
     };
     mix(&[kind.name() as u64, word.map_or(0, |word| xxh3_64(word.as_str().as_bytes()))])
-}
-
-/// Returns the key that the event is about.
-fn key(kind: &Kind) -> Option<&Name> {
-    match kind {
-        Kind::LeaseRequested { key, .. }
-        | Kind::LeaseRetried { key, .. }
-        | Kind::LeaseQueued { key, .. }
-        | Kind::LeaseAcquired { key, .. }
-        | Kind::LeaseNotAcquired { key, .. }
-        | Kind::LeaseRenewed { key, .. }
-        | Kind::LeaseRenewFailed { key, .. }
-        | Kind::LeaseLost { key, .. }
-        | Kind::LeaseReleaseRequested { key, .. }
-        | Kind::LeaseReleased { key, .. }
-        | Kind::WriteAccepted { key, .. }
-        | Kind::WriteRepeated { key, .. }
-        | Kind::WriteRejected { key, .. }
-        | Kind::ResourceRead { key, .. }
-        | Kind::ReadRejected { key, .. }
-        | Kind::ConditionalAccepted { key, .. }
-        | Kind::ConditionalRepeated { key, .. }
-        | Kind::ConditionalRejected { key, .. }
-        | Kind::SectionEntered { key, .. }
-        | Kind::SectionLeft { key, .. }
-        | Kind::WriteSent { key, .. }
-        | Kind::WriteAnswered { key, .. }
-        | Kind::ConditionalSent { key, .. }
-        | Kind::ConditionalAnswered { key, .. }
-        | Kind::UpdateEnded { key, .. }
-        | Kind::KeyGranted { key, .. }
-        | Kind::KeyExtended { key, .. }
-        | Kind::KeyDeleted { key, .. }
-        | Kind::KeyExpired { key, .. }
-        | Kind::WaiterGone { key, .. } => Some(key),
-        Kind::WorkerStep { key, .. } => key.as_ref(),
-        _ => None,
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use history::{Event, Kind, Name};
 
-use super::{Features, key, label, mix};
+use super::{Features, label, mix};
 use crate::sim::Report;
 
 /// The state of a run according to its events.
@@ -40,7 +40,7 @@ pub(super) fn describe(report: &Report, features: &mut Features) {
             let state = state.summary(None, None, hit.at);
             features.entry(mix(&[hit.probe, state])).or_insert(hit.at);
         }
-        let summary = state.summary(Some(&event.process), key(&event.kind), event.at.0);
+        let summary = state.summary(Some(&event.process), event.kind.key(), event.at.0);
         features.entry(mix(&[label(&event.kind), summary])).or_insert(event.at.0);
         state.observe(event);
     }
@@ -65,7 +65,7 @@ impl<'r> State<'r> {
                 }
             }
             kind => {
-                if let Some(key) = key(kind) {
+                if let Some(key) = kind.key() {
                     self.locks.entry(key).or_default().observe(process, event);
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::Shrinking;
 use crate::explore::vary::{self, STEP};
-use crate::sim::{Core, Schedule, Subject};
+use crate::sim::{CorePhase, Schedule, Subject};
 use crate::span::Span;
 
 /// Drops the core phase if the cause does not need it; otherwise leaves fewer processes outside the core.
@@ -36,7 +36,7 @@ fn begin_at<S: Subject>(shrinking: &mut Shrinking<'_, S>, nanos: u64) -> bool {
     let Some(core) = shrinking.best.core.clone().filter(|core| nanos < core.at.as_nanos()) else {
         return false;
     };
-    offer(shrinking, Some(Core { at: Span::from_nanos(nanos), ..core }))
+    offer(shrinking, Some(CorePhase { at: Span::from_nanos(nanos), ..core }))
 }
 
 /// Drops the processes from the core phase that the world does not have.
@@ -47,6 +47,6 @@ pub(super) fn forget<O>(candidate: &mut Schedule<O>, known: &[String]) {
     }
 }
 
-fn offer<S: Subject>(shrinking: &mut Shrinking<'_, S>, core: Option<Core>) -> bool {
+fn offer<S: Subject>(shrinking: &mut Shrinking<'_, S>, core: Option<CorePhase>) -> bool {
     shrinking.offer(Schedule { core, ..shrinking.best.clone() })
 }

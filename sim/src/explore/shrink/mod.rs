@@ -119,10 +119,10 @@ impl<S: Subject> Shrinking<'_, S> {
     fn repaired(&self, mut candidate: Schedule<S::Options>) -> Option<Schedule<S::Options>> {
         loop {
             let Err(invalid) = sim::build(self.trials.subject, &candidate) else { return Some(candidate) };
-            if invalid.place.is_in("core") && self.forget_outside(&mut candidate) {
+            if invalid.path.is_in("core") && self.forget_outside(&mut candidate) {
                 continue;
             }
-            let number = invalid.place.element_of("fault")?;
+            let number = invalid.path.element_of("fault")?;
             if number >= candidate.faults.len() {
                 return None;
             }

@@ -69,12 +69,12 @@ struct Server<M> {
 struct Shared<M> {
     options: EnsembleOptions,
     /// The members, by number.
-    members: Vec<Place<M>>,
+    members: Vec<MemberProcess<M>>,
     core: Mutex<Core>,
 }
 
-/// A member, beside the shared state.
-struct Place<M> {
+/// The process of a member, beside the shared state.
+struct MemberProcess<M> {
     /// Known once its process is started for the first time.
     machine: OnceLock<M>,
     /// Requests that it has executed, in all lives of its process.
@@ -96,8 +96,8 @@ impl<M: Machine> Ensemble<M> {
     pub fn new(options: EnsembleOptions) -> Self {
         let members = options.names.len();
         let core = Mutex::new(Core::new(members, options.tick, options.sync_limit));
-        let place = |_| Place { machine: OnceLock::new(), executed: AtomicU64::new(0) };
-        let members = (0..members).map(place).collect();
+        let process = |_| MemberProcess { machine: OnceLock::new(), executed: AtomicU64::new(0) };
+        let members = (0..members).map(process).collect();
         Self(Arc::new(Shared { options, members, core }))
     }
 

@@ -4,7 +4,7 @@
 use super::Material;
 use super::moments::later;
 use crate::entropy::Site;
-use crate::faults::{Cut, Delay, Fault, Link, Role, Scene, Step, Trigger};
+use crate::faults::{ClockStep, Cut, Delay, Fault, Link, Role, Scene, Trigger};
 use crate::span::{Shift, Span};
 
 /// Draws a combination of faults around the trigger. Returns none if the scene can't have it.
@@ -63,7 +63,7 @@ fn clock_there_and_back(scene: &dyn Scene, when: &Trigger, site: &mut Site) -> V
     let process = one_of(&processes, site);
     let nanos = i64::try_from(part(scene, site, 1).times(2).as_nanos()).unwrap_or(i64::MAX);
     let there = if site.chance(0.5) { nanos } else { -nanos };
-    let step = |by| Step { process: process.clone(), by: Shift::from_nanos(by) };
+    let step = |by| ClockStep { process: process.clone(), by: Shift::from_nanos(by) };
     let back = later(when.clone(), part(scene, site, 1));
     vec![Fault::new(when.clone(), step(there)), Fault::new(back, step(-there))]
 }

@@ -17,7 +17,7 @@ use files::Parents;
 use lab::museum::{Museum, Mutant};
 use lab::{Arm, System};
 use sim::Strategy;
-use sim::explore::{Portfolio, Representation, explore};
+use sim::explore::{Portfolio, explore};
 
 use self::measure::Target;
 use self::results::{DEFAULT, Key, Origin, Results, Row};
@@ -47,9 +47,6 @@ pub(crate) struct Arguments {
     /// turns.
     #[arg(long)]
     strategy: Option<Strategy>,
-    /// Compares runs by these features, for the feedback strategy: states or pairs.
-    #[arg(long, default_value_t = Representation::States)]
-    novelty: Representation,
     /// The number of schedules that the correct lock is run on, for each system: none must accuse it.
     #[arg(long, default_value_t = 0)]
     correct: u64,
@@ -144,7 +141,7 @@ fn chosen(arguments: &Arguments) -> impl Iterator<Item = (Mutant, System)> {
 
 impl Arguments {
     fn portfolio(&self) -> Portfolio {
-        Portfolio::from(self.strategy).by(self.novelty)
+        Portfolio::from(self.strategy)
     }
 
     fn includes(&self, system: System) -> bool {
@@ -153,8 +150,7 @@ impl Arguments {
 
     /// Returns the name of the strategy in the results.
     fn strategy(&self) -> String {
-        let name = self.strategy.map_or_else(|| DEFAULT.to_owned(), |strategy| strategy.to_string());
-        if self.novelty == Representation::States { name } else { format!("{name} by {}", self.novelty) }
+        self.strategy.map_or_else(|| DEFAULT.to_owned(), |strategy| strategy.to_string())
     }
 }
 

@@ -8,11 +8,11 @@ use futures_util::future::BoxFuture;
 use history::Name;
 use sim::servers::etcd;
 use sim::servers::host::Host;
-use sim::{Invalid, Place, Span};
+use sim::{FieldPath, Invalid, Span};
 
 use super::super::fault_class::FaultClass;
 use super::super::options::Options;
-use super::super::point::Kind;
+use super::super::point::ProcessKind;
 use super::super::rounds::{apart, work};
 use super::super::seat::Seat;
 use super::super::servers::Recipe;
@@ -27,8 +27,8 @@ const NAME: &str = "etcd";
 pub(super) struct Cluster;
 
 impl LockSystem for Cluster {
-    fn servers(&self, _: &Options) -> Vec<(String, Kind)> {
-        numbered(NAME, MEMBERS, Kind::Etcd)
+    fn servers(&self, _: &Options) -> Vec<(String, ProcessKind)> {
+        numbered(NAME, MEMBERS, ProcessKind::Etcd)
     }
 
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
@@ -50,25 +50,25 @@ impl LockSystem for Cluster {
         apart(lock(seat))
     }
 
-    fn cluster(&self) -> Option<(&'static str, Kind)> {
-        Some((NAME, Kind::Etcd))
+    fn cluster(&self) -> Option<(&'static str, ProcessKind)> {
+        Some((NAME, ProcessKind::Etcd))
     }
 
     fn check(&self, options: &Options) -> Result<(), Invalid> {
         if options.etcd.trusts_waiters && options.etcd.recipe == Recipe::Queue {
             let problem = "`trusts_waiters` is the Lock service's: it needs recipe = \"service\"";
-            return Err(Place::top("etcd").key("trusts_waiters").says(problem));
+            return Err(FieldPath::top("etcd").key("trusts_waiters").says(problem));
         }
         without_redis(options)
     }
 
-    fn check_ttl(&self, place: &Place, ttl: Span) -> Result<(), Invalid> {
+    fn check_ttl(&self, path: &FieldPath, ttl: Span) -> Result<(), Invalid> {
         let is_whole = ttl.as_nanos().is_multiple_of(1_000_000_000);
         if is_whole && ttl >= Span::from_secs(2) {
             return Ok(());
         }
         let rule = "etcd's leases live for whole seconds, 2s at least: one and a half election timeouts";
-        Err(place.says(format!("`ttl` = {ttl}: {rule}")))
+        Err(path.says(format!("`ttl` = {ttl}: {rule}")))
     }
 
     fn speakers(&self, _: &Options) -> Vec<String> {

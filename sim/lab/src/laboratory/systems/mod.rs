@@ -8,11 +8,11 @@ use futures_util::future::BoxFuture;
 use history::Name;
 use sim::entropy::Site;
 use sim::servers::host::Host;
-use sim::{Invalid, Place, Sim, Span};
+use sim::{FieldPath, Invalid, Sim, Span};
 
 use super::fault_class::FaultClass;
 use super::options::Options;
-use super::point::Kind;
+use super::point::ProcessKind;
 use super::rounds::{apart, work};
 use super::seat::Seat;
 use super::servers::Redis as RedisServers;
@@ -40,7 +40,7 @@ impl System {
 /// A lock system of the laboratory.
 pub(super) trait LockSystem: Sync {
     /// Returns the lock servers with their kinds, in order.
-    fn servers(&self, options: &Options) -> Vec<(String, Kind)>;
+    fn servers(&self, options: &Options) -> Vec<(String, ProcessKind)>;
 
     /// Returns the servers as hosts, in the same order.
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)>;
@@ -64,7 +64,7 @@ pub(super) trait LockSystem: Sync {
 
     /// Returns the name of the cluster in the history, with the kind of its members; `None` if the servers
     /// are no cluster.
-    fn cluster(&self) -> Option<(&'static str, Kind)> {
+    fn cluster(&self) -> Option<(&'static str, ProcessKind)> {
         None
     }
 
@@ -80,13 +80,13 @@ pub(super) trait LockSystem: Sync {
     /// [`Invalid`] with the option.
     fn check(&self, options: &Options) -> Result<(), Invalid>;
 
-    /// Checks the TTL at `place`, beyond what the library demands.
+    /// Checks the TTL at `path`, beyond what the library demands.
     ///
     /// # Errors
     ///
     /// [`Invalid`] if no lease can have this TTL.
-    fn check_ttl(&self, place: &Place, ttl: Span) -> Result<(), Invalid> {
-        let _ = (place, ttl);
+    fn check_ttl(&self, path: &FieldPath, ttl: Span) -> Result<(), Invalid> {
+        let _ = (path, ttl);
         Ok(())
     }
 
@@ -154,12 +154,12 @@ pub(super) trait LockSystem: Sync {
 }
 
 /// Returns `prefix-1` to `prefix-count`, each of this kind.
-fn numbered(prefix: &str, count: u32, kind: Kind) -> Vec<(String, Kind)> {
+fn numbered(prefix: &str, count: u32, kind: ProcessKind) -> Vec<(String, ProcessKind)> {
     (1..=count).map(|number| (format!("{prefix}-{number}"), kind)).collect()
 }
 
 /// Returns the names of the servers.
-fn names(servers: &[(String, Kind)]) -> Vec<String> {
+fn names(servers: &[(String, ProcessKind)]) -> Vec<String> {
     servers.iter().map(|(name, _)| name.clone()).collect()
 }
 

@@ -9,12 +9,12 @@ use history::Name;
 use sim::entropy::Site;
 use sim::servers::host::Host;
 use sim::servers::redis::{self as server, RedisHost};
-use sim::{Invalid, Place, Sim};
+use sim::{FieldPath, Invalid, Sim};
 
 use super::super::fault_class::FaultClass;
 use super::super::get_then_del::GetThenDel;
 use super::super::options::Options;
-use super::super::point::Kind;
+use super::super::point::ProcessKind;
 use super::super::rounds::{apart, work};
 use super::super::seat::{Seat, lock_key};
 use super::super::servers::{Etcd, Persistence, Redis as Servers, Tokens, Waiting};
@@ -40,16 +40,16 @@ pub(super) const TTLS_MILLIS: &[u64] = &[500, 1000, 2000, 4000];
 pub(super) struct One;
 
 impl LockSystem for One {
-    fn servers(&self, options: &Options) -> Vec<(String, Kind)> {
-        let mut servers = numbered("redis", options.redis.nodes, Kind::Redis);
-        servers.extend(options.redis.replica.then(|| (REPLICA.to_owned(), Kind::Replica)));
+    fn servers(&self, options: &Options) -> Vec<(String, ProcessKind)> {
+        let mut servers = numbered("redis", options.redis.nodes, ProcessKind::Redis);
+        servers.extend(options.redis.replica.then(|| (REPLICA.to_owned(), ProcessKind::Replica)));
         servers
     }
 
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
-        let host = |(name, kind): (String, Kind)| {
+        let host = |(name, kind): (String, ProcessKind)| {
             let host = host(options).primary_name(LOCK_NAME);
-            let host = if kind == Kind::Replica { host.replica_of(PRIMARY_ADDRESS) } else { host };
+            let host = if kind == ProcessKind::Replica { host.replica_of(PRIMARY_ADDRESS) } else { host };
             (name, Arc::new(host) as Arc<dyn Host>)
         };
         self.servers(options).into_iter().map(host).collect()
@@ -70,7 +70,7 @@ impl LockSystem for One {
     fn check(&self, options: &Options) -> Result<(), Invalid> {
         if options.redis.nodes != 1 {
             let problem = format!("`nodes` = {}: `redis` has one, `redlock` several", options.redis.nodes);
-            return Err(Place::top("redis").key("nodes").says(problem));
+            return Err(FieldPath::top("redis").key("nodes").says(problem));
         }
         without_etcd(options)
     }
@@ -167,7 +167,7 @@ pub(super) fn without_etcd(options: &Options) -> Result<(), Invalid> {
     if options.etcd == Etcd::default() {
         return Ok(());
     }
-    Err(Place::top("etcd").says(format!("`etcd` does not apply to `{}`", options.system)))
+    Err(FieldPath::top("etcd").says(format!("`etcd` does not apply to `{}`", options.system)))
 }
 
 /// Checks that the options set nothing for Redis.
@@ -175,5 +175,5 @@ pub(super) fn without_redis(options: &Options) -> Result<(), Invalid> {
     if options.redis == Servers::default() {
         return Ok(());
     }
-    Err(Place::top("redis").says(format!("`redis` does not apply to `{}`", options.system)))
+    Err(FieldPath::top("redis").says(format!("`redis` does not apply to `{}`", options.system)))
 }

@@ -7,10 +7,10 @@ use dlock::redlock::{Redlock, RedlockOptions};
 use futures_util::future::BoxFuture;
 use sim::entropy::Site;
 use sim::servers::host::Host;
-use sim::{Invalid, Place};
+use sim::{FieldPath, Invalid};
 
 use super::super::options::Options;
-use super::super::point::Kind;
+use super::super::point::ProcessKind;
 use super::super::rounds::{apart, work};
 use super::super::seat::Seat;
 use super::super::servers::Redis as Servers;
@@ -21,8 +21,8 @@ use super::{LockSystem, names, numbered};
 pub(super) struct Majority;
 
 impl LockSystem for Majority {
-    fn servers(&self, options: &Options) -> Vec<(String, Kind)> {
-        numbered("redis", options.redis.nodes, Kind::Redis)
+    fn servers(&self, options: &Options) -> Vec<(String, ProcessKind)> {
+        numbered("redis", options.redis.nodes, ProcessKind::Redis)
     }
 
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
@@ -39,7 +39,7 @@ impl LockSystem for Majority {
     }
 
     fn check(&self, options: &Options) -> Result<(), Invalid> {
-        let redis = Place::top("redis");
+        let redis = FieldPath::top("redis");
         if options.redis.nodes < 3 {
             let problem = format!("`nodes` = {}: `redlock` needs at least 3", options.redis.nodes);
             return Err(redis.key("nodes").says(problem));

@@ -25,7 +25,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 
 use super::super::fault_class::FaultClass;
 use super::super::options::Options;
-use super::super::point::Kind;
+use super::super::point::ProcessKind;
 use super::super::rounds::{apart, work};
 use super::super::seat::Seat;
 use super::redis::{KEY_GRACE, without_etcd, without_redis};
@@ -41,8 +41,8 @@ const EXPIRY_CHECK: Duration = Duration::from_millis(100);
 pub(super) struct Toy;
 
 impl LockSystem for Toy {
-    fn servers(&self, _: &Options) -> Vec<(String, Kind)> {
-        numbered("server", 1, Kind::Server)
+    fn servers(&self, _: &Options) -> Vec<(String, ProcessKind)> {
+        numbered("server", 1, ProcessKind::Server)
     }
 
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {

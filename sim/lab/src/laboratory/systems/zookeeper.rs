@@ -7,11 +7,11 @@ use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use futures_util::future::BoxFuture;
 use sim::servers::host::Host;
 use sim::servers::zookeeper;
-use sim::{Invalid, Place, Span};
+use sim::{FieldPath, Invalid, Span};
 
 use super::super::fault_class::FaultClass;
 use super::super::options::Options;
-use super::super::point::Kind;
+use super::super::point::ProcessKind;
 use super::super::rounds::{apart, work};
 use super::super::seat::Seat;
 use super::redis::{without_etcd, without_redis};
@@ -27,8 +27,8 @@ const TICK: Duration = Duration::from_millis(500);
 pub(super) struct Ensemble;
 
 impl LockSystem for Ensemble {
-    fn servers(&self, _: &Options) -> Vec<(String, Kind)> {
-        numbered(NAME, MEMBERS, Kind::ZooKeeper)
+    fn servers(&self, _: &Options) -> Vec<(String, ProcessKind)> {
+        numbered(NAME, MEMBERS, ProcessKind::ZooKeeper)
     }
 
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
@@ -50,8 +50,8 @@ impl LockSystem for Ensemble {
         apart(lock(seat))
     }
 
-    fn cluster(&self) -> Option<(&'static str, Kind)> {
-        Some((NAME, Kind::ZooKeeper))
+    fn cluster(&self) -> Option<(&'static str, ProcessKind)> {
+        Some((NAME, ProcessKind::ZooKeeper))
     }
 
     fn check(&self, options: &Options) -> Result<(), Invalid> {
@@ -59,12 +59,12 @@ impl LockSystem for Ensemble {
         without_redis(options)
     }
 
-    fn check_ttl(&self, place: &Place, ttl: Span) -> Result<(), Invalid> {
+    fn check_ttl(&self, path: &FieldPath, ttl: Span) -> Result<(), Invalid> {
         if (Span::from_secs(1)..=Span::from_secs(10)).contains(&ttl) {
             return Ok(());
         }
         let rule = "ZooKeeper's sessions live for 2 to 20 ticks of 500ms: from 1s to 10s";
-        Err(place.says(format!("`ttl` = {ttl}: {rule}")))
+        Err(path.says(format!("`ttl` = {ttl}: {rule}")))
     }
 
     fn extends_leases(&self) -> bool {

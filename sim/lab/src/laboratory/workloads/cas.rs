@@ -7,7 +7,7 @@ use resource::ResourceKey;
 use resource::client::{Client, Retry};
 use resource::store::Snapshot;
 use resource::update::{Update, Updater};
-use sim::{Invalid, Place};
+use sim::{FieldPath, Invalid};
 
 use super::super::point::Point;
 use super::super::rounds::apart;
@@ -28,14 +28,14 @@ impl Workload for Updating {
     }
 
     /// Refuses options of the lock, which would have no effect, and 0 attempts.
-    fn check(&self, place: &Place, worker: &Spec) -> Result<(), Invalid> {
+    fn check(&self, path: &FieldPath, worker: &Spec) -> Result<(), Invalid> {
         if worker.attempts == Some(0) {
             let problem = format!("`attempts` of `{}` is 0: it must be 1 at least", worker.name);
-            return Err(place.key("attempts").says(problem));
+            return Err(path.key("attempts").says(problem));
         }
         match worker.option_of_locks() {
             None => Ok(()),
-            Some(field) => Err(place.key(field).says(format!(
+            Some(field) => Err(path.key(field).says(format!(
                 "`{field}` does not apply to `mode = \"cas\"`: `{}` takes no lock, and always reads and \
                  writes once an attempt",
                 worker.name

@@ -1,7 +1,7 @@
 //! The lock: a worker acquires, reads, works, checks its lease, writes to the resource and releases.
 
 use futures_util::future::BoxFuture;
-use sim::{Invalid, Place};
+use sim::{FieldPath, Invalid};
 
 use super::super::point::Point;
 use super::super::seat::Seat;
@@ -20,10 +20,10 @@ impl Workload for Locking {
         true
     }
 
-    fn check(&self, place: &Place, worker: &Worker) -> Result<(), Invalid> {
+    fn check(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
         match worker.attempts {
             None => Ok(()),
-            Some(_) => Err(place.key("attempts").says(format!(
+            Some(_) => Err(path.key("attempts").says(format!(
                 "`attempts` needs `mode = \"cas\"`: `{}` waits for the lock until its `deadline`",
                 worker.name
             ))),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use sim::{Invalid, Place, Process};
+use sim::{FieldPath, Invalid, Process};
 
 use super::given::Given;
 use super::options::Options;
@@ -27,12 +27,12 @@ pub(super) trait Workload: Sync {
     /// Returns true if its workers acquire the lock.
     fn acquires(&self) -> bool;
 
-    /// Checks the options of a worker at `place`. Refuses one that does not apply to the workload.
+    /// Checks the options of a worker at `path`. Refuses one that does not apply to the workload.
     ///
     /// # Errors
     ///
     /// [`Invalid`] with the option.
-    fn check(&self, place: &Place, worker: &Worker) -> Result<(), Invalid>;
+    fn check(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid>;
 
     /// Returns true if the worker reads the resource without a token.
     fn reads(&self, worker: &Worker) -> bool;

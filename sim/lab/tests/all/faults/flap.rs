@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sim::faults::{
-    Action, Check, Fault, FaultKind, Faults, Fields, Link, Misread, NETWORK, Scene, Strike, Trigger,
+    Action, Fault, FaultCheck, FaultKind, Faults, Fields, Link, Misread, NETWORK, Scene, Strike, Trigger,
 };
 use sim::{Draw, Invalid, LinkFault, NoOptions, Process, Sim, Span, Subject};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -42,7 +42,7 @@ impl Action for Flap {
         vec![&self.link.from, &self.link.to]
     }
 
-    fn check(&self, check: &Check<'_>) -> Result<(), Invalid> {
+    fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid> {
         check.link(&self.link)?;
         check.lasting("every", Some(self.every))
     }

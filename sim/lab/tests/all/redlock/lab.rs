@@ -8,7 +8,7 @@ use dlock::redis::TokenSource;
 use dlock::redlock::{Redlock, RedlockOptions};
 use futures_util::future::join_all;
 use redis::{Cmd, FromRedisValue};
-use sim::faults::{Crash, Cut, Delay, Step};
+use sim::faults::{ClockStep, Crash, Cut, Delay};
 use sim::servers::redis::{Persistence, RedisHost, Server};
 use sim::world::runtime::SimRuntime;
 use sim::{Control, Shift, Sim, Span, clients};
@@ -116,7 +116,7 @@ impl Lab {
 
     /// Steps the wall clock of a node back by a minute.
     pub fn step_back(&self, number: usize) {
-        self.control.strike(Step::of(&node(number), Shift::from_nanos(-60_000_000_000)));
+        self.control.strike(ClockStep::of(&node(number), Shift::from_nanos(-60_000_000_000)));
     }
 
     /// Returns the server of a running node.

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use history::{VerdictKind as Verdict, WriteBy as Write};
 use lab::{
-    Etcd, Kind, Options, Persistence, Point, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store, System,
-    Tokens, Waiting, Worker, WorkerMode,
+    Etcd, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store,
+    System, Tokens, Waiting, Worker, WorkerMode,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 use sim::faults::{
-    Action, Call, Cancel, Crash, Cut, Delay, Evict, Fault, Faults, Lead, Link, Part, Partition, Pause,
-    Promote, Rate, Reset, Resume, Slew, Step, Stop, Trigger,
+    Action, Call, Cancel, ClockStep, Crash, Cut, Delay, Evict, Fault, Faults, Lead, Link, Part, Partition,
+    Pause, Promote, Rate, Reset, Resume, Slew, Stop, Trigger,
 };
-use sim::sim::{Core, Expect, Latency, Network, Outcome, Rekey};
+use sim::sim::{CorePhase, Expect, Latency, Network, Outcome, Rekey};
 use sim::{Schedule, Shift, Span};
 
 proptest! {
@@ -55,7 +55,7 @@ proptest! {
 #[test]
 fn every_point_belongs_to_a_kind_of_process() {
     for point in Point::ALL {
-        assert!(Kind::ALL.iter().any(|kind| point.applies_to(*kind)), "{point}");
+        assert!(ProcessKind::ALL.iter().any(|kind| point.applies_to(*kind)), "{point}");
         assert_eq!(point.name().parse::<Point>().unwrap(), *point);
     }
 }
@@ -130,7 +130,7 @@ fn link_action() -> impl Strategy<Value = Arc<dyn Action>> {
 fn clock_action() -> impl Strategy<Value = Arc<dyn Action>> {
     let rate = (name(), 0.001..1000.0, of(span()));
     prop_oneof![
-        (name(), shift()).prop_map(|(process, by)| action(Step { process, by })),
+        (name(), shift()).prop_map(|(process, by)| action(ClockStep { process, by })),
         (name(), shift(), span()).prop_map(|(process, by, over)| action(Slew { process, by, over })),
         rate.prop_map(|(process, factor, lasts)| action(Rate { process, factor, lasts })),
     ]
@@ -204,9 +204,9 @@ fn expect() -> impl Strategy<Value = Expect> {
     })
 }
 
-fn core() -> impl Strategy<Value = Core> {
+fn core() -> impl Strategy<Value = CorePhase> {
     let names = || vec(text(), 0..3);
-    (span(), names(), names()).prop_map(|(at, crashed, cut)| Core { at, crashed, cut })
+    (span(), names(), names()).prop_map(|(at, crashed, cut)| CorePhase { at, crashed, cut })
 }
 
 fn schedule() -> impl Strategy<Value = Schedule<Options>> {

@@ -337,7 +337,7 @@ fn the_error_names_the_fields_line_within_a_table() {
 fn an_error_in_a_schedule_from_code_names_the_field() {
     let mut schedule = lab::parse("x", GOOD).unwrap();
     schedule.options.redis.replica = false;
-    assert_eq!(lab::validate(&schedule).unwrap_err().place.to_string(), "fault[1].what.promote");
+    assert_eq!(lab::validate(&schedule).unwrap_err().path.to_string(), "fault[1].what.promote");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::support::{SERVERS, Zoo, in_zoo};
 use dlock::{Runtime, timeout_at};
-use dlock_zookeeper::{Client, CreateMode, Error, Fired, State};
+use dlock_zookeeper::{Client, CreateMode, Error, Fired, SessionState};
 use sim::Span;
 use sim::faults::{Crash, Delay, Pause};
 use sim::world::runtime::SimRuntime;
@@ -39,7 +39,7 @@ fn pings_keep_an_idle_session() {
             let left = client.valid_until().unwrap().saturating_since(zoo.runtime("a").now());
             assert!(left > Duration::from_millis(600), "{left:?}");
         }
-        assert_eq!((client.state(), client.session()), (State::Connected, session));
+        assert_eq!((client.state(), client.session()), (SessionState::Connected, session));
     });
 }
 
@@ -58,8 +58,8 @@ fn validity_ends_before_the_session_expires() {
         // The rounding up to a tick, and the time between the last acknowledged ping and the pause.
         assert!(over.saturating_since(believed_until) < Duration::from_millis(250), "{over:?}");
         pause.heal();
-        assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
-        assert_eq!(a.state_after(State::Disconnected).await, State::Expired);
+        assert_eq!(a.state_after(SessionState::Connected).await, SessionState::Disconnected);
+        assert_eq!(a.state_after(SessionState::Disconnected).await, SessionState::Expired);
         assert_eq!(a.exists("/mine", zoo.within("a", 100)).await, Err(Error::SessionExpired));
     });
 }
@@ -89,7 +89,7 @@ fn a_reconnect_keeps_the_session_and_its_nodes() {
         a.create("/mine", b"", EPHEMERAL, deadline).await.unwrap();
         for _ in 0..4 {
             zoo.reset_all("a");
-            assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
+            assert_eq!(a.state_after(SessionState::Connected).await, SessionState::Disconnected);
             let stat = a.exists("/mine", deadline).await.unwrap().unwrap();
             assert_eq!((stat.ephemeral_owner, a.session()), (session.id, Some(session)));
         }
@@ -110,7 +110,7 @@ fn closing_or_dropping_a_client_ends_its_session_at_once() {
                 drop(a);
             } else {
                 a.close(zoo.within("a", 500)).await.unwrap();
-                assert_eq!(a.state(), State::Closed);
+                assert_eq!(a.state(), SessionState::Closed);
                 assert_eq!(a.exists("/", zoo.within("a", 500)).await, Err(Error::Closed));
             }
             assert_eq!(gone.await, Fired::Deleted);
@@ -137,12 +137,12 @@ fn a_member_cut_off_serves_stale_reads_then_disconnects() {
         b.set_data("/t", b"new", None, deadline).await.unwrap();
         assert_eq!(a.data("/t", zoo.within("a", 300)).await.unwrap().0, b"old", "a stale read");
         assert_eq!(a.sync("/t", zoo.within("a", 100)).await, Err(Error::NoAnswer), "no leader, no sync");
-        assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
+        assert_eq!(a.state_after(SessionState::Connected).await, SessionState::Disconnected);
         assert!(matches!(a.sync("/t", zoo.within("a", 100)).await, Err(Error::NotSent { .. })));
         assert_eq!(gone.await, Fired::Deleted, "expired at the leader");
         zoo.join("zk-1", "zk-2");
         zoo.join("zk-1", "zk-3");
-        assert_eq!(a.state_after(State::Disconnected).await, State::Expired);
+        assert_eq!(a.state_after(SessionState::Disconnected).await, SessionState::Expired);
     });
 }
 
@@ -157,7 +157,7 @@ fn pings_to_a_partitioned_follower_do_not_prolong_a_session() {
         zoo.part("zk-1", "zk-3");
         let gone = timeout_at(&zoo.runtime("b"), zoo.within("b", 3000), gone).await;
         assert_eq!(gone, Ok(Fired::Deleted));
-        assert_eq!(a.state(), State::Connected);
+        assert_eq!(a.state(), SessionState::Connected);
         assert!(
             a.valid_until().unwrap() > zoo.runtime("a").now(),
             "ZooKeeper's own limit: only a token helps"
@@ -182,7 +182,11 @@ fn a_leader_crash_starts_a_new_epoch_and_keeps_sessions() {
         zoo.pass(200).await;
         assert_eq!(zoo.ensemble.leader(), Some("zk-2"), "it follows");
         assert_eq!(zoo.ensemble.change_leader(), Some("zk-3"));
-        assert_eq!(a.state_after(State::Connected).await, State::Disconnected, "all members hang up");
+        assert_eq!(
+            a.state_after(SessionState::Connected).await,
+            SessionState::Disconnected,
+            "all members hang up"
+        );
         let third = a.create("/three", b"", EPHEMERAL, deadline).await.unwrap().stat.czxid;
         assert_eq!(third >> 32, 3);
     });
@@ -196,9 +200,9 @@ fn without_a_majority_no_session_is_served_or_expires() {
         for (one, other) in [("zk-1", "zk-2"), ("zk-1", "zk-3"), ("zk-2", "zk-3")] {
             zoo.part(one, other);
         }
-        assert_eq!(a.state_after(State::Connected).await, State::Disconnected);
+        assert_eq!(a.state_after(SessionState::Connected).await, SessionState::Disconnected);
         zoo.pass(3000).await;
-        assert_eq!((a.state(), zoo.ensemble.leader()), (State::Disconnected, None));
+        assert_eq!((a.state(), zoo.ensemble.leader()), (SessionState::Disconnected, None));
         let refused = a.create("/other", b"", EPHEMERAL, zoo.within("a", 100)).await;
         assert!(matches!(refused, Err(Error::NotSent { .. })), "{refused:?}");
         for (one, other) in [("zk-1", "zk-2"), ("zk-1", "zk-3"), ("zk-2", "zk-3")] {

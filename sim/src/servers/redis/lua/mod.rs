@@ -24,7 +24,6 @@ use self::gate::Gate;
 use super::reply::{Protocol, Reply};
 use super::request::{ArgBuffer, Args};
 use super::state::State;
-use crate::meter::{self, Part};
 
 /// The most compiled functions that one interpreter keeps; beyond that, texts are compiled again.
 const FUNCTIONS_MAX: usize = 1024;
@@ -142,7 +141,6 @@ impl PooledEngine {
         args: Args<'_>,
         state: &mut Box<State>,
     ) -> Reply {
-        let _charge = meter::charge(Part::Script);
         let Engine { lua, environment, gate, functions, running, .. } = self.engine();
         let function = match function(lua, environment, functions, name, script) {
             Ok(function) => function,

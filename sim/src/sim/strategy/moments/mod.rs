@@ -12,8 +12,7 @@ use self::survey::{Request, Survey};
 use super::Material;
 use crate::entropy::Site;
 use crate::faults::{
-    Call, Cancel, Crash, Cut, Delay, Evict, Fault, Link, Part, Pause, Promote, Reset, Step as ClockStep,
-    Trigger,
+    Call, Cancel, ClockStep, Crash, Cut, Delay, Evict, Fault, Link, Part, Pause, Promote, Reset, Trigger,
 };
 use crate::sim::steps::Step;
 use crate::span::{Shift, Span};

@@ -9,17 +9,17 @@ use toml::de::{DeTable, DeValue};
 
 /// An error in a field of a schedule. Prints as `fault[1].what.pause: the problem`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}")]
+#[error("{path}: {problem}")]
 pub struct Invalid {
     /// The field with the error.
-    pub place: Place,
+    pub path: FieldPath,
     /// The description of the error.
     pub problem: String,
 }
 
 /// A field of a schedule: the keys and indices that lead to it from the top of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place(SmallVec<[Segment; 3]>);
+pub struct FieldPath(SmallVec<[Segment; 3]>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Segment {
@@ -28,7 +28,7 @@ enum Segment {
     Index(usize),
 }
 
-impl Place {
+impl FieldPath {
     /// Returns the field `key` at the top of the file.
     pub fn top(key: impl Into<Cow<'static, str>>) -> Self {
         Self::default().key(key)
@@ -46,7 +46,7 @@ impl Place {
 
     /// Returns an error about this field, described by `problem`.
     pub fn says(&self, problem: impl Into<String>) -> Invalid {
-        Invalid { place: self.clone(), problem: problem.into() }
+        Invalid { path: self.clone(), problem: problem.into() }
     }
 
     /// Returns the line, from 1, of the field in the file with this text; if the file leaves the field out,
@@ -95,7 +95,7 @@ fn step_into<'a, 'i>(value: &'a Spanned<DeValue<'i>>, segment: &Segment) -> Opti
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, segment) in self.0.iter().enumerate() {
             match segment {

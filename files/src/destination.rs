@@ -9,15 +9,15 @@ const LINKS_MAX: usize = 40;
 
 /// Where the content of an output goes.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum Destination {
     /// A file that is replaced by a rename: its path without symbolic links, and what is there now.
     File(PathBuf, Option<Metadata>),
     /// A device, a pipe or an open file of a process, into which content is written.
     Stream(PathBuf),
 }
 
-impl Place {
-    /// Finds the place that a path names.
+impl Destination {
+    /// Finds the destination that a path names.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let there = match fs::metadata(path) {
             Ok(there) => Some(there),
