@@ -64,8 +64,8 @@ impl Acquisition for AnyAcquisition {
         self.0.boxed_release(deadline).await
     }
 
-    fn may_be_held(&self) -> bool {
-        self.0.erased_may_be_held()
+    fn needs_cleanup(&self) -> bool {
+        self.0.erased_needs_cleanup()
     }
 
     fn is_repeatable(&self) -> bool {
@@ -117,7 +117,7 @@ trait ErasedAcquisition: Send {
     fn boxed_wait(&mut self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
     fn boxed_renew(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Renewal, BackendError>>;
     fn boxed_release(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Released, BackendError>>;
-    fn erased_may_be_held(&self) -> bool;
+    fn erased_needs_cleanup(&self) -> bool;
     fn erased_is_repeatable(&self) -> bool;
 }
 
@@ -138,8 +138,8 @@ impl<A: Acquisition> ErasedAcquisition for A {
         Box::pin(self.release(deadline))
     }
 
-    fn erased_may_be_held(&self) -> bool {
-        self.may_be_held()
+    fn erased_needs_cleanup(&self) -> bool {
+        self.needs_cleanup()
     }
 
     fn erased_is_repeatable(&self) -> bool {

@@ -4,7 +4,7 @@
 //! only sends requests and reports answers: it reads no clock but its runtime's and never decides that a
 //! lease is held.
 //!
-//! There are two families. A server without a queue (Redis, Redlock) answers [`Answer::Held`], and the lock
+//! There are two families. A server without a queue (Redis, Redlock) answers [`Answer::Taken`], and the lock
 //! asks again after a backoff. A server with a queue (etcd, ZooKeeper) answers [`Answer::Queued`], and the
 //! lock asks again when [`Acquisition::wait`] returns.
 
@@ -34,8 +34,8 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns the TTL of the client's session if leases live as long as that session; `None` if a lease that
     /// is neither renewed nor released ends by its own TTL.
     ///
-    /// With a session no lease may have a longer TTL. A lease that is given up is then released until the
-    /// server confirms it, and [`Handle::leave`](crate::Handle::leave) releases it when its TTL is over.
+    /// With a session no lease may have a longer TTL. An abandoned lease is then released until the server
+    /// confirms it, and [`Handle::leave`](crate::Handle::leave) releases it when its TTL is over.
     fn session_ttl(&self) -> Option<Duration> {
         None
     }
@@ -47,8 +47,8 @@ pub trait Backend: Clone + Send + Sync + 'static {
 /// One attempt to hold one lease: owns the claim and remembers which requests were sent and not answered.
 ///
 /// Each call ends by its `deadline` and treats a server that has not answered by then as unreachable. The
-/// caller may drop the future at any await point: [`Acquisition::may_be_held`] must be right even then, so
-/// note a request *before* it is sent.
+/// caller may drop the future at any await point: [`Acquisition::needs_cleanup`] must be right even then,
+/// so note a request *before* it is sent.
 pub trait Acquisition: Send + 'static {
     /// Requests the lease once.
     ///
@@ -58,7 +58,7 @@ pub trait Acquisition: Send + 'static {
     fn request(&mut self, deadline: Instant) -> impl Future<Output = Result<Answer, BackendError>> + Send;
 
     /// Waits until the next request is worthwhile, or until `deadline`: after [`Answer::Queued`] until the
-    /// claims ahead may be gone, after [`Answer::Held`] until the server reports a release, if it reports
+    /// claims ahead may be gone, after [`Answer::Taken`] until the server reports a release, if it reports
     /// releases. It may return too early or, without a queue, too late.
     fn wait(&mut self, deadline: Instant) -> impl Future<Output = Result<(), BackendError>> + Send;
 
@@ -68,12 +68,12 @@ pub trait Acquisition: Send + 'static {
     /// Ends the lease if this owner still holds it, and changes nothing otherwise.
     ///
     /// It must not overtake an earlier request of this acquisition, as far as the backend can order them. As
-    /// long as an earlier request may still take effect, [`Acquisition::may_be_held`] stays true.
+    /// long as an earlier request may still take effect, [`Acquisition::needs_cleanup`] stays true.
     fn release(&mut self, deadline: Instant) -> impl Future<Output = Result<Released, BackendError>> + Send;
 
-    /// Returns whether the server may hold something for this acquisition without the client knowing it, now
-    /// or later. The lock then goes on releasing it in the background.
-    fn may_be_held(&self) -> bool;
+    /// Returns whether the server may have something of this acquisition without the client knowing it, now
+    /// or later. The lock then releases it in the background until this returns false.
+    fn needs_cleanup(&self) -> bool;
 
     /// Returns whether [`Acquisition::request`] may be called again after it gave no grant. Otherwise the
     /// lock releases this acquisition and opens another one with an owner token of its own.
@@ -105,8 +105,8 @@ pub enum Answer {
         /// The shortest time for which the lease lives, counted from `since`.
         left: Duration,
     },
-    /// Another owner holds the lease.
-    Held {
+    /// Another owner has the lease.
+    Taken {
         /// The time left to that lease unless it is renewed, if the server reports it.
         left: Option<Duration>,
     },

@@ -1,4 +1,4 @@
-//! The state that a lock shares with its attempts, its handles and its releases in the background.
+//! The state that a lock shares with its attempts, its handles and its cleanups.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::backend::Backend;
 use crate::lease::Terms;
 use crate::metrics::Meters;
 use crate::options::{Options, OptionsError};
-use crate::sweeps::Sweeps;
+use crate::sync::Tasks;
 
 /// The backend, the options and the counters of one lock. Clones share them.
 pub(crate) struct Context<B>(Arc<Inner<B>>);
@@ -19,7 +19,7 @@ struct Inner<B> {
     options: Options,
     terms: Terms,
     meters: Meters,
-    sweeps: Sweeps,
+    cleanups: Tasks,
 }
 
 impl<B: Backend> Context<B> {
@@ -29,8 +29,8 @@ impl<B: Backend> Context<B> {
         if let Some(session) = backend.session_ttl().filter(|session| *session < terms.ttl) {
             return Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session });
         }
-        let (meters, sweeps) = (Meters::new(backend.system()), Sweeps::default());
-        Ok(Self(Arc::new(Inner { backend, options, terms, meters, sweeps })))
+        let (meters, cleanups) = (Meters::new(backend.system()), Tasks::default());
+        Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups })))
     }
 
     pub(crate) fn backend(&self) -> &B {
@@ -53,8 +53,8 @@ impl<B: Backend> Context<B> {
         &self.0.meters
     }
 
-    pub(crate) fn sweeps(&self) -> &Sweeps {
-        &self.0.sweeps
+    pub(crate) fn cleanups(&self) -> &Tasks {
+        &self.0.cleanups
     }
 
     /// Draws the wait before the retry numbered `retry`.

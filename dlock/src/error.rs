@@ -8,15 +8,15 @@ use crate::event::Outcome;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TryAcquireError {
-    /// Another owner holds the lock.
-    #[error("the lock is held by another owner: try again later, or wait with Lock::acquire")]
-    Held {
+    /// Another owner has the lock.
+    #[error("the lock is taken by another owner: try again later, or wait with Lock::acquire")]
+    Taken {
         /// The time left to its lease unless it is renewed, if the server reports it.
         retry_after: Option<Duration>,
     },
     /// The grant arrived when no more than [`crate::Options::min_validity`] was left of it; it was released.
     #[error(
-        "the grant came too late to be of use and was given back: raise the TTL above the server's slowest \
+        "the grant came too late to be of use and was released: raise the TTL above the server's slowest \
          answer"
     )]
     Late,
@@ -28,7 +28,7 @@ pub enum TryAcquireError {
 impl TryAcquireError {
     pub(crate) const fn outcome(&self) -> Outcome {
         match self {
-            Self::Held { .. } => Outcome::Contended,
+            Self::Taken { .. } => Outcome::Contended,
             Self::Late => Outcome::Expired,
             Self::Backend(error) => error.outcome(),
         }
@@ -44,16 +44,16 @@ pub enum AcquireError {
         "the deadline has passed already, nothing was sent: give one that lies ahead on the runtime's clock"
     )]
     DeadlinePassed,
-    /// Another owner held the lock until the deadline.
-    #[error("another owner held the lock until the deadline: wait longer, or do the work later")]
-    Contended {
+    /// Another owner had the lock until the deadline.
+    #[error("the lock was taken by another owner until the deadline: wait longer, or do the work later")]
+    Taken {
         /// The time left to the other owner's lease unless it is renewed, if the server reports it.
         retry_after: Option<Duration>,
     },
     /// The last grant before the deadline arrived when no more than [`crate::Options::min_validity`] was left
     /// of it; it was released.
     #[error(
-        "the grant came too late to be of use and was given back: raise the TTL above the server's slowest \
+        "the grant came too late to be of use and was released: raise the TTL above the server's slowest \
          answer"
     )]
     Late,
@@ -67,11 +67,10 @@ pub enum AcquireError {
 }
 
 impl AcquireError {
-    /// Returns how long the other owner's lease still lived at the last request, if another owner held the
-    /// lock.
+    /// Returns how long the other owner's lease still lived at the last request, if the lock was taken.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Contended { retry_after } => *retry_after,
+            Self::Taken { retry_after } => *retry_after,
             _ => None,
         }
     }
@@ -79,7 +78,7 @@ impl AcquireError {
     pub(crate) const fn outcome(&self) -> Outcome {
         match self {
             Self::DeadlinePassed => Outcome::Timeout,
-            Self::Contended { .. } => Outcome::Contended,
+            Self::Taken { .. } => Outcome::Contended,
             Self::Late => Outcome::Expired,
             Self::Unavailable(error) | Self::Refused(error) => error.outcome(),
         }

@@ -15,7 +15,7 @@ use crate::{FencingToken, LockKey, Owner};
 pub enum Outcome {
     /// It succeeded.
     Done,
-    /// Another owner held the lock.
+    /// The lock was taken by another owner.
     Contended,
     /// The stored owner is not this one: the lease expired, or was taken over.
     NotOwner,

@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime};
 
-use crate::backend::{Backend, Claim, Released};
-use crate::context::Context;
+use crate::backend::{Backend, Released};
+use crate::cleanup;
 use crate::error::{LostError, ReleaseError, RenewError};
-use crate::held::{Held, Lease, Phase};
+use crate::held::{Held, Phase};
 use crate::key::LockKey;
-use crate::metrics::Meter;
-use crate::removal;
 use crate::token::{FencingToken, Owner};
 use crate::watchdog::{self, Cap};
 
@@ -27,14 +25,8 @@ pub struct Handle<B: Backend> {
 }
 
 impl<B: Backend> Handle<B> {
-    pub(crate) fn new(
-        context: Context<B>,
-        claim: Claim,
-        acquisition: B::Acquisition,
-        meter: Arc<Meter>,
-        lease: Lease,
-    ) -> Self {
-        Self { held: Arc::new(Held::new(context, claim, acquisition, meter, lease)) }
+    pub(crate) fn new(held: Held<B>) -> Self {
+        Self { held: Arc::new(held) }
     }
 
     /// Returns the key that is locked.
@@ -120,7 +112,7 @@ impl<B: Backend> Handle<B> {
     pub async fn release(self) -> Result<Released, ReleaseError> {
         let held = &self.held;
         let now = held.now();
-        held.stop(now);
+        held.begin_release(now);
         held.release(now, now + held.context().options().request_timeout * RELEASE_TIMEOUTS).await
     }
 
@@ -128,29 +120,26 @@ impl<B: Backend> Handle<B> {
     /// for a job that must not run again at once, for example. A lease that lives as long as the client's
     /// session is released in the background when its TTL is over.
     pub fn leave(self) {
-        self.held.end();
+        self.held.leave();
         if self.held.context().backend().session_ttl().is_some() {
             let held = Arc::clone(&self.held);
-            self.held.runtime().spawn(async move { held.release_at_expiry().await });
+            self.held.runtime().spawn(async move { held.clean_up_at_expiry().await });
         }
     }
 }
 
 impl<B: Backend> Drop for Handle<B> {
     fn drop(&mut self) {
-        if self.held.phase() == Phase::Ended {
+        if self.held.phase() == Phase::Over {
             return;
         }
         let held = Arc::clone(&self.held);
         let now = held.now();
-        held.stop(now);
-        // Counted, so that `Lock::settled` waits for it.
-        let sweep = held.context().sweeps().begin();
-        // The result is in the events and metrics.
-        self.held.runtime().spawn(async move {
-            let deadline = removal::deadline(held.context(), now, held.claim().ttl);
+        held.begin_release(now);
+        cleanup::in_background(self.held.context(), async move {
+            let deadline = cleanup::deadline(held.context(), now, held.claim().ttl);
+            // The result is in the events and metrics.
             let _ = held.release(held.now(), deadline).await;
-            drop(sweep);
         });
     }
 }

@@ -9,23 +9,13 @@ use dlock_runtime::{Instant, Runtime, always, closest, probes, reached, sometime
 use tokio::sync::Mutex;
 
 use crate::backend::{Acquisition, Backend, Claim, Released, Renewal};
+use crate::cleanup::{self, Tracked};
 use crate::context::Context;
 use crate::error::{BackendError, LostError, ReleaseError, RenewError};
 use crate::event::{Event, Outcome};
 use crate::metrics::Meter;
-use crate::removal::{self, Sent};
 use crate::sync::Changes;
 use crate::token::FencingToken;
-
-/// A grant that is still valid.
-pub(crate) struct Lease {
-    pub(crate) token: FencingToken,
-    /// A reading of the clock from before the granted request was sent.
-    pub(crate) since: Instant,
-    /// When the answer arrived.
-    pub(crate) granted_at: Instant,
-    pub(crate) valid_until: Instant,
-}
 
 /// A lease that was granted, and what is known of it.
 pub(crate) struct Held<B: Backend> {
@@ -42,7 +32,7 @@ pub(crate) struct Held<B: Backend> {
     /// Wakes those who wait for a new phase or loop.
     changed: Changes,
     /// Locked by the renewal or release in progress, so that none overtakes another.
-    sent: Mutex<Sent<B::Acquisition>>,
+    tracked: Mutex<Tracked<B::Acquisition>>,
 }
 
 /// The life of a lease: it only moves on.
@@ -55,9 +45,9 @@ pub(crate) enum Phase {
     /// The server no longer knows it.
     NotOwner,
     /// The release has begun.
-    Stopped,
-    /// The release has ended.
-    Ended,
+    Releasing,
+    /// The release has ended, or the lease was left.
+    Over,
 }
 
 impl<B: Backend> Held<B> {
@@ -66,19 +56,21 @@ impl<B: Backend> Held<B> {
         claim: Claim,
         acquisition: B::Acquisition,
         meter: Arc<Meter>,
-        lease: Lease,
+        token: FencingToken,
+        acquired_at: Instant,
+        valid_until: Instant,
     ) -> Self {
         Self {
-            acquired_at: lease.since,
             context,
             claim,
-            token: lease.token,
+            token,
             meter,
-            valid_until: AtomicU64::new(lease.valid_until.as_nanos()),
+            acquired_at,
+            valid_until: AtomicU64::new(valid_until.as_nanos()),
             phase: AtomicU8::new(Phase::Held as u8),
             loops: AtomicU64::new(0),
             changed: Changes::default(),
-            sent: Mutex::new(Sent::new(acquisition)),
+            tracked: Mutex::new(Tracked::new(acquisition)),
         }
     }
 
@@ -115,8 +107,8 @@ impl<B: Backend> Held<B> {
             0 => Phase::Held,
             1 => Phase::Expired,
             2 => Phase::NotOwner,
-            3 => Phase::Stopped,
-            _ => Phase::Ended,
+            3 => Phase::Releasing,
+            _ => Phase::Over,
         }
     }
 
@@ -126,7 +118,7 @@ impl<B: Backend> Held<B> {
             Phase::Held if self.now() < self.valid_until() => Ok(()),
             Phase::NotOwner => Err(LostError::NotOwner),
             Phase::Held => Err(self.lose(LostError::Expired)),
-            Phase::Expired | Phase::Stopped | Phase::Ended => Err(LostError::Expired),
+            Phase::Expired | Phase::Releasing | Phase::Over => Err(LostError::Expired),
         }
     }
 
@@ -145,22 +137,22 @@ impl<B: Backend> Held<B> {
 
     /// Completes when the release begins, or a later loop replaces the one numbered `number`.
     pub(crate) async fn replaced(&self, number: u64) {
-        let is_replaced = || self.phase() >= Phase::Stopped || self.loops.load(Ordering::Acquire) != number;
+        let is_replaced = || self.phase() >= Phase::Releasing || self.loops.load(Ordering::Acquire) != number;
         self.changed.until(|| is_replaced().then_some(())).await;
     }
 
     /// Requests the full TTL again, until `deadline` or the end of the validity; returns when to do so next.
     pub(crate) async fn renew(&self, deadline: Instant) -> Result<Instant, RenewError> {
-        let mut sent = self.sent.lock().await;
+        let mut tracked = self.tracked.lock().await;
         self.check()?;
         let deadline = deadline.min(self.valid_until());
-        let answer = self.request_renewal(&mut sent.acquisition, deadline).await;
+        let answer = self.request_renewal(&mut tracked.acquisition, deadline).await;
         // A lease whose validity is over stays lost, even if the server has renewed it: the loss may have
         // been reported.
         if let Err(lost) = self.check() {
             let is_extended = matches!(answer, Ok(Renewal::Extended { .. }));
             sometimes!(self.runtime(), renewed_after_loss, is_extended);
-            if self.phase() < Phase::Stopped {
+            if self.phase() < Phase::Releasing {
                 self.renewal_failed(Outcome::Expired);
             }
             return Err(RenewError::Lost(lost));
@@ -226,9 +218,9 @@ impl<B: Backend> Held<B> {
     }
 
     /// Begins the release: no renewal starts after this, and the result of one in progress is ignored.
-    pub(crate) fn stop(&self, now: Instant) {
-        let before = self.phase.fetch_max(Phase::Stopped as u8, Ordering::AcqRel);
-        if before >= Phase::Stopped as u8 {
+    pub(crate) fn begin_release(&self, now: Instant) {
+        let before = self.phase.fetch_max(Phase::Releasing as u8, Ordering::AcqRel);
+        if before >= Phase::Releasing as u8 {
             return;
         }
         if before == Phase::Held as u8 {
@@ -238,19 +230,19 @@ impl<B: Backend> Held<B> {
         self.emit(Event::ReleaseRequested { token: self.token });
     }
 
-    /// Ends the lease on this side, without a request to the server.
-    pub(crate) fn end(&self) {
-        self.phase.store(Phase::Ended as u8, Ordering::Release);
+    /// Gives the lease up on this side, without a request to the server.
+    pub(crate) fn leave(&self) {
+        self.phase.store(Phase::Over as u8, Ordering::Release);
         self.changed.announce();
     }
 
     /// Releases the lease, first at `now`, with retries until `deadline`.
     pub(crate) async fn release(&self, now: Instant, deadline: Instant) -> Result<Released, ReleaseError> {
-        sometimes!(self.runtime(), release_waits_for_renewal, self.sent.try_lock().is_err());
+        sometimes!(self.runtime(), release_waits_for_renewal, self.tracked.try_lock().is_err());
         sometimes!(self.runtime(), expired_lease_released, now >= self.valid_until());
-        let mut sent = self.sent.lock().await;
-        let answer = removal::confirm(&self.context, &mut sent, self.valid_until(), now, deadline).await;
-        self.phase.store(Phase::Ended as u8, Ordering::Release);
+        let mut tracked = self.tracked.lock().await;
+        let answer = cleanup::release(&self.context, &mut tracked, self.valid_until(), now, deadline).await;
+        self.phase.store(Phase::Over as u8, Ordering::Release);
         let outcome = match &answer {
             Ok(Released::Done) => Outcome::Done,
             Ok(Released::NotOwner) => Outcome::NotOwner,
@@ -260,28 +252,28 @@ impl<B: Backend> Held<B> {
         sometimes!(self.runtime(), release_unconfirmed, answer.is_err());
         self.meter.released(outcome);
         self.emit(Event::Released { token: self.token, outcome });
-        let must_go_on = match &answer {
-            Ok(_) => sent.acquisition.may_be_held(),
+        let needs_cleanup = match &answer {
+            Ok(_) => tracked.acquisition.needs_cleanup(),
             // Others would wait for the whole TTL, and a lease that no TTL ends must be released in any case.
             Err(_) => true,
         };
-        if must_go_on {
-            self.sweep(&mut sent);
+        if needs_cleanup {
+            self.clean_up(&mut tracked);
         }
         answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.claim.ttl, source })
     }
 
-    /// Releases the lease in the background once its validity is over.
-    pub(crate) async fn release_at_expiry(&self) {
+    /// Starts a cleanup once the validity is over.
+    pub(crate) async fn clean_up_at_expiry(&self) {
         self.runtime().sleep_until(self.valid_until()).await;
-        self.sweep(&mut *self.sent.lock().await);
+        self.clean_up(&mut *self.tracked.lock().await);
     }
 
-    /// Moves the acquisition into a release in the background, and puts an unused one in its place.
-    fn sweep(&self, sent: &mut Sent<B::Acquisition>) {
+    /// Moves the acquisition into a cleanup, and puts an unused one in its place.
+    fn clean_up(&self, tracked: &mut Tracked<B::Acquisition>) {
         let unused = self.context.backend().open(self.claim.clone());
-        let acquisition = mem::replace(&mut sent.acquisition, unused);
-        removal::sweep(&self.context, acquisition, self.claim.ttl);
+        let acquisition = mem::replace(&mut tracked.acquisition, unused);
+        cleanup::start(&self.context, acquisition, self.claim.ttl);
     }
 
     fn advance(&self, from: Phase, to: Phase) -> bool {

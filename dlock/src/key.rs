@@ -12,7 +12,7 @@ const PART_BYTES_MAX: usize = 256;
 /// tag. A new layout gets a new number, so that old and new clients can't share a key by accident.
 const PREFIX: &str = "lock:v1:{";
 
-/// The end of the key that holds the owner token.
+/// The end of the key with the owner token.
 pub(crate) const OWNER: &str = "}:owner";
 
 /// The end of the key that counts the grants.
@@ -59,7 +59,7 @@ pub enum KeyError {
         /// The largest size in bytes.
         max: usize,
     },
-    /// A part holds a control character.
+    /// A part has a control character.
     #[error("the {part} of the lock key holds the control character {character:?}: remove it")]
     Control {
         /// The part.
@@ -74,7 +74,7 @@ impl LockKey {
     ///
     /// # Errors
     ///
-    /// [`KeyError`] for a part that is empty, longer than 256 bytes, or holds a control character.
+    /// [`KeyError`] for a part that is empty, longer than 256 bytes, or has a control character.
     pub fn new(resource_type: &str, resource_id: &str) -> Result<Self, KeyError> {
         Self::build(None, resource_type, resource_id, false)
     }
@@ -137,7 +137,7 @@ impl LockKey {
         &self.0.id_hash
     }
 
-    /// Returns the Redis key that holds the owner token while the lock is held.
+    /// Returns the Redis key with the owner token of the present lease.
     pub fn owner_key(&self) -> String {
         self.stored(OWNER).concat()
     }

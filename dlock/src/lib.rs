@@ -57,6 +57,7 @@
 mod any;
 mod attempt;
 mod backend;
+mod cleanup;
 mod context;
 mod error;
 #[cfg(feature = "etcd")]
@@ -73,12 +74,10 @@ mod options;
 pub mod redis;
 #[cfg(feature = "redis")]
 pub mod redlock;
-mod removal;
 mod retry;
 mod setup;
 #[cfg(any(feature = "redis", feature = "etcd"))]
 mod single_flight;
-mod sweeps;
 mod sync;
 mod token;
 #[cfg(feature = "tokio")]
@@ -105,7 +104,7 @@ pub use watchdog::Cap;
 /// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.
 #[doc(hidden)]
 pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
-    let core = [attempt::probe::ALL, held::probe::ALL, watchdog::probe::ALL, removal::probe::ALL];
+    let core = [attempt::probe::ALL, held::probe::ALL, watchdog::probe::ALL, cleanup::probe::ALL];
     [
         &core[..],
         #[cfg(feature = "redis")]

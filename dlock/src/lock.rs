@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, timeout_at};
 
-use crate::attempt::{Attempt, Obstacle, Step};
-use crate::backend::Backend;
+use crate::attempt::Attempt;
+use crate::backend::{Answer, Backend};
 use crate::context::Context;
 use crate::error::{AcquireError, BackendError, TryAcquireError};
 use crate::handle::Handle;
@@ -48,13 +48,25 @@ impl<B: Backend> Lock<B> {
         }
         let mut failure = AcquireError::Unavailable(BackendError::NoAnswer);
         for retry in 0u32.. {
-            failure = match attempt.request(now, deadline).await {
-                Step::Granted(lease) => return Ok(attempt.succeed(lease)),
-                Step::Denied(Obstacle::Failed(error)) if !error.is_passing() => {
+            let Some(answer) = attempt.request(now, deadline).await else { break };
+            failure = match answer {
+                Ok(Answer::Granted { token, since, left }) => match attempt.accept(token, since, left) {
+                    Some(handle) => return Ok(handle),
+                    None => self.back_off(retry, deadline, AcquireError::Late).await,
+                },
+                Ok(Answer::Taken { left }) => {
+                    attempt.wait_for_release(self.next_retry(retry, left).min(deadline)).await;
+                    AcquireError::Taken { retry_after: left }
+                }
+                Ok(Answer::Queued { .. }) => match attempt.wait_in_queue(deadline).await {
+                    // The queue wakes its waiters: a backoff on top would leave the lock idle.
+                    Ok(()) => AcquireError::Taken { retry_after: None },
+                    Err(error) => self.back_off(retry, deadline, AcquireError::Unavailable(error)).await,
+                },
+                Err(error) if !error.is_passing() => {
                     return Err(attempt.fail(AcquireError::Refused(error), AcquireError::outcome));
                 }
-                Step::Denied(obstacle) => self.wait(&mut attempt, obstacle, retry, deadline).await,
-                Step::DeadlinePassed => break,
+                Err(error) => self.back_off(retry, deadline, AcquireError::Unavailable(error)).await,
             };
             now = self.runtime().now();
             if now >= deadline {
@@ -69,27 +81,29 @@ impl<B: Backend> Lock<B> {
     ///
     /// # Errors
     ///
-    /// [`TryAcquireError::Held`] if another owner holds it, with the time left to it.
+    /// [`TryAcquireError::Taken`] if another owner has it, with the time left to that lease.
     pub async fn try_acquire(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
         let mut attempt = Attempt::begin(&self.0, key);
         let now = attempt.started();
         let error = match attempt.request(now, now + self.options().request_timeout).await {
-            Step::Granted(lease) => return Ok(attempt.succeed(lease)),
-            Step::Denied(Obstacle::Held { left }) => TryAcquireError::Held { retry_after: left },
-            Step::Denied(Obstacle::Queued) => TryAcquireError::Held { retry_after: None },
-            Step::Denied(Obstacle::Late) => TryAcquireError::Late,
-            Step::Denied(Obstacle::Failed(error)) => TryAcquireError::Backend(error),
-            Step::DeadlinePassed => TryAcquireError::Backend(BackendError::NoAnswer),
+            Some(Ok(Answer::Granted { token, since, left })) => match attempt.accept(token, since, left) {
+                Some(handle) => return Ok(handle),
+                None => TryAcquireError::Late,
+            },
+            Some(Ok(Answer::Taken { left })) => TryAcquireError::Taken { retry_after: left },
+            Some(Ok(Answer::Queued { .. })) => TryAcquireError::Taken { retry_after: None },
+            Some(Err(error)) => TryAcquireError::Backend(error),
+            None => TryAcquireError::Backend(BackendError::NoAnswer),
         };
         Err(attempt.fail(error, TryAcquireError::outcome))
     }
 
-    /// Waits for the releases that run in the background; returns false if `deadline` passes first.
+    /// Waits for the cleanups, which release in the background; returns false if `deadline` passes first.
     ///
     /// Call it before the program ends: a release that was not sent by then is never sent, and a lease that
     /// was granted without the client knowing it lasts until its TTL.
-    pub async fn settled(&self, deadline: Instant) -> bool {
-        timeout_at(self.runtime(), deadline, pin!(self.0.sweeps().none())).await.is_ok()
+    pub async fn cleaned_up(&self, deadline: Instant) -> bool {
+        timeout_at(self.runtime(), deadline, pin!(self.0.cleanups().none())).await.is_ok()
     }
 
     /// Returns the options.
@@ -106,42 +120,10 @@ impl<B: Backend> Lock<B> {
         self.0.runtime()
     }
 
-    /// Waits until another request is worthwhile, at most until `deadline`; returns why there is no lease
-    /// yet.
-    async fn wait(
-        &self,
-        attempt: &mut Attempt<'_, B>,
-        obstacle: Obstacle,
-        retry: u32,
-        deadline: Instant,
-    ) -> AcquireError {
-        match obstacle {
-            Obstacle::Queued => match attempt.wait_in_queue(deadline).await {
-                // The queue wakes its waiters: a backoff on top would leave the lock idle.
-                Ok(()) => AcquireError::Contended { retry_after: None },
-                Err(error) => {
-                    self.back_off(retry, deadline).await;
-                    AcquireError::Unavailable(error)
-                }
-            },
-            Obstacle::Held { left } => {
-                let until = self.next_retry(retry, left).min(deadline);
-                attempt.wait_for_release(until).await;
-                AcquireError::Contended { retry_after: left }
-            }
-            Obstacle::Late => {
-                self.back_off(retry, deadline).await;
-                AcquireError::Late
-            }
-            Obstacle::Failed(error) => {
-                self.back_off(retry, deadline).await;
-                AcquireError::Unavailable(error)
-            }
-        }
-    }
-
-    async fn back_off(&self, retry: u32, deadline: Instant) {
+    /// Waits for the backoff, at most until `deadline`; returns `failure`.
+    async fn back_off(&self, retry: u32, deadline: Instant, failure: AcquireError) -> AcquireError {
         self.runtime().sleep_until(self.next_retry(retry, None).min(deadline)).await;
+        failure
     }
 
     /// Returns when the retry numbered `retry` is due at the latest.

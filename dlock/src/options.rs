@@ -26,7 +26,7 @@ pub struct Options {
     pub instance: Option<String>,
     /// The wait between attempts to acquire.
     pub backoff: Backoff,
-    /// The longest time for one call to the server, connecting included. After it the connection is given up.
+    /// The longest time for one call to the server, connecting included. After it the connection is retired.
     /// By default a quarter of the TTL, at least 50 ms and at most 1 s.
     pub request_timeout: Duration,
     /// A grant must arrive with more validity left than this. A later one is released, and is an
@@ -150,7 +150,7 @@ pub enum OptionsError {
         /// The largest size in bytes.
         max: usize,
     },
-    /// A server call would be given up at once.
+    /// A server call would fail at once.
     #[error("the request timeout is zero: give it the slowest answer that the server may take")]
     RequestTimeoutZero,
     /// The backoff would spin, or its maximum is below its base.

@@ -8,7 +8,7 @@ use crate::sync::Guarded;
 /// A shared value that one task at a time opens. The others wait for that attempt and share its result.
 pub(crate) struct SingleFlight<T> {
     state: Guarded<State<T>>,
-    /// Held while the value is opened.
+    /// Locked while the value is opened.
     gate: AsyncMutex<()>,
 }
 
@@ -46,8 +46,8 @@ impl<T: Clone> SingleFlight<T> {
         Turn { flight: self, _gate: self.gate.lock().await }
     }
 
-    /// Drops the value if it is the one that `is_meant`.
-    pub(crate) fn discard(&self, is_meant: impl FnOnce(&T) -> bool) {
+    /// Shares the value no more, if it is the one that `is_meant`.
+    pub(crate) fn retire(&self, is_meant: impl FnOnce(&T) -> bool) {
         let mut state = self.state.lock();
         if state.current.as_ref().is_some_and(is_meant) {
             state.current = None;
@@ -109,7 +109,7 @@ mod tests {
         assert!(turn.shared(&third, |_| true).is_none());
         assert_eq!(turn.finish(Ok(7)), Ok(7));
         assert_eq!(flight.current(|_| true).ok(), Some(7));
-        flight.discard(|value| *value == 7);
+        flight.retire(|value| *value == 7);
         assert!(flight.current(|_| true).is_err());
     }
 }

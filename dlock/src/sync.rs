@@ -1,7 +1,8 @@
 //! Tools for sharing state between tasks of the lock and its backends.
 
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dlock_runtime::{Instant, Runtime};
 use futures_util::future::select;
@@ -61,6 +62,42 @@ impl Changes {
                 return value;
             }
             select(changed, pin!(runtime.sleep_until(expiry()))).await;
+        }
+    }
+}
+
+/// Counts tasks that run in the background.
+#[derive(Clone, Default)]
+pub(crate) struct Tasks(Arc<Count>);
+
+#[derive(Default)]
+struct Count {
+    running: AtomicUsize,
+    changed: Changes,
+}
+
+/// A task that counts as running until this is dropped.
+pub(crate) struct Running(Tasks);
+
+impl Tasks {
+    /// Counts one more.
+    pub(crate) fn begin(&self) -> Running {
+        self.0.running.fetch_add(1, Ordering::AcqRel);
+        Running(self.clone())
+    }
+
+    /// Completes once none is running.
+    pub(crate) async fn none(&self) {
+        let Self(count) = self;
+        count.changed.until(|| (count.running.load(Ordering::Acquire) == 0).then_some(())).await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Tasks(count) = &self.0;
+        if count.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            count.changed.announce();
         }
     }
 }

@@ -39,7 +39,7 @@ fn a_waiter_retries_when_the_holder_s_lease_ends() {
     let world = World::default();
     let (lock, fake) = lock(&world);
     let left = ms(20);
-    fake.on_acquire([Order::Held(Some(left))]);
+    fake.on_acquire([Order::Taken(Some(left))]);
     let handle = world.run(lock.acquire(&key(), world.now() + ms(500))).unwrap();
     let calls = fake.calls("acquire");
     assert!((left..left + ms(5)).contains(&calls[1].at.saturating_since(calls[0].at)));
@@ -51,7 +51,7 @@ fn a_waiter_retries_when_the_holder_s_lease_ends() {
 fn a_refusal_without_a_time_is_retried_after_the_backoff() {
     let world = World::default();
     let (lock, fake) = lock(&world);
-    fake.on_acquire(std::iter::repeat_n(Order::Held(None), 9));
+    fake.on_acquire(std::iter::repeat_n(Order::Taken(None), 9));
     world.run(lock.acquire(&key(), world.now() + ms(60_000))).unwrap();
     let calls = fake.calls("acquire");
     for (retry, pair) in calls.windows(2).enumerate() {
@@ -65,10 +65,10 @@ fn a_refusal_without_a_time_is_retried_after_the_backoff() {
 fn contention_ends_exactly_at_the_deadline() {
     let world = World::default();
     let (lock, fake) = lock(&world);
-    fake.on_acquire(std::iter::repeat_n(Order::Held(Some(ms(5000))), 99));
+    fake.on_acquire(std::iter::repeat_n(Order::Taken(Some(ms(5000))), 99));
     let deadline = world.now() + ms(777);
     let error = world.run(lock.acquire(&key(), deadline)).unwrap_err();
-    assert_eq!(error, AcquireError::Contended { retry_after: Some(ms(5000)) });
+    assert_eq!(error, AcquireError::Taken { retry_after: Some(ms(5000)) });
     assert_eq!(world.now(), deadline);
     world.pass(ms(3000));
     assert!(fake.calls("release").is_empty(), "nothing was granted, so there is nothing to release");
@@ -78,10 +78,10 @@ fn contention_ends_exactly_at_the_deadline() {
 fn a_deadline_during_a_call_reports_the_earlier_obstacle() {
     let world = World::default();
     let (lock, fake) = lock(&world);
-    fake.on_acquire([Order::Held(None), Order::LoseAnswer]);
+    fake.on_acquire([Order::Taken(None), Order::LoseAnswer]);
     let deadline = world.now() + ms(90);
     let error = world.run(lock.acquire(&key(), deadline)).unwrap_err();
-    assert_eq!(error, AcquireError::Contended { retry_after: None });
+    assert_eq!(error, AcquireError::Taken { retry_after: None });
     assert_eq!(world.now(), deadline);
 }
 
@@ -141,9 +141,9 @@ fn a_permanent_refusal_ends_the_wait() {
 fn try_acquire_sends_one_request() {
     let world = World::default();
     let (lock, fake) = lock(&world);
-    fake.on_acquire([Order::Held(Some(ms(70)))]);
+    fake.on_acquire([Order::Taken(Some(ms(70)))]);
     let error = world.run(lock.try_acquire(&key())).unwrap_err();
-    assert_eq!(error, TryAcquireError::Held { retry_after: Some(ms(70)) });
+    assert_eq!(error, TryAcquireError::Taken { retry_after: Some(ms(70)) });
     assert_eq!(fake.calls("acquire").len(), 1);
     assert!(world.run(lock.try_acquire(&key())).unwrap().is_valid());
 }

@@ -26,7 +26,7 @@ fn observed(story: impl FnOnce(&World, &Fake, &Lock<Fake>, &Events)) -> Meter {
 #[test]
 fn a_lease_without_failures_is_reported() {
     let meter = observed(|world, fake, lock, events| {
-        fake.on_acquire([Order::Held(None), Order::After(ms(5))]);
+        fake.on_acquire([Order::Taken(None), Order::After(ms(5))]);
         let handle = world.run(lock.acquire(&key(), world.now() + ms(5000))).unwrap();
         assert_eq!(events.field("valid_micros").as_deref(), Some("1181000"));
         assert_eq!(events.field("owner_token_prefix").as_deref(), Some(handle.owner().prefix()));
@@ -99,7 +99,7 @@ fn a_lease_ended_by_its_cap_is_reported_lost() {
 #[test]
 fn failed_acquires_are_reported() {
     let meter = observed(|world, fake, lock, events| {
-        fake.on_acquire(std::iter::repeat_n(Order::Held(None), 9));
+        fake.on_acquire(std::iter::repeat_n(Order::Taken(None), 9));
         assert!(world.run(lock.acquire(&key(), world.now() + ms(30))).is_err());
         assert!(world.run(lock.acquire(&key(), world.now())).is_err());
         drop(lock.try_acquire(&key()));

@@ -41,7 +41,7 @@ fn a_waiter_leaves_the_queue_at_its_deadline() {
     fake.on_acquire([Order::Queued(7, ms(9999))]);
     let start = world.now();
     let error = world.run(lock.acquire(&key(), start + ms(1000))).unwrap_err();
-    assert_eq!(error, AcquireError::Contended { retry_after: None });
+    assert_eq!(error, AcquireError::Taken { retry_after: None });
     assert_eq!(world.now(), start + ms(1000));
     world.pass(ms(1));
     assert_eq!(fake.calls("release").len(), 1);
@@ -52,7 +52,7 @@ fn try_acquire_leaves_the_queue_at_once() {
     let (world, fake, lock) = lock();
     fake.on_acquire([Order::Queued(7, ms(9999))]);
     let error = world.run(lock.try_acquire(&key())).unwrap_err();
-    assert_eq!(error, TryAcquireError::Held { retry_after: None });
+    assert_eq!(error, TryAcquireError::Taken { retry_after: None });
     world.pass(ms(1));
     assert_eq!(fake.calls("release").len(), 1);
 }
@@ -89,7 +89,7 @@ fn a_watch_silent_for_a_request_timeout_means_unavailable() {
         fake.hide_watches();
         world.run(lock.acquire(&key(), world.now() + timeout)).unwrap_err()
     };
-    assert_eq!(silent(ms(499)), AcquireError::Contended { retry_after: None });
+    assert_eq!(silent(ms(499)), AcquireError::Taken { retry_after: None });
     assert_eq!(silent(ms(500)), AcquireError::Unavailable(BackendError::NoAnswer));
 }
 

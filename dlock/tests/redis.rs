@@ -36,7 +36,7 @@ fn a_refused_acquire_counts_nothing_and_returns_the_time_left() {
     let _handle = acquire(&world, &lock);
     world.pass(ms(500));
     let error = world.run(lock.try_acquire(&key())).unwrap_err();
-    assert_eq!(error, TryAcquireError::Held { retry_after: Some(ms(1500)) });
+    assert_eq!(error, TryAcquireError::Taken { retry_after: Some(ms(1500)) });
     assert_eq!(server.value(&key().fence_key()).as_deref(), Some("1"));
 }
 
@@ -234,7 +234,7 @@ fn a_waiter_polls_a_key_without_ttl() {
     server.set(&key().owner_key(), "an operator");
     let deadline = world.now() + ms(4000);
     let error = world.run(lock.acquire(&key(), deadline)).unwrap_err();
-    assert_eq!(error, AcquireError::Contended { retry_after: None });
+    assert_eq!(error, AcquireError::Taken { retry_after: None });
     assert_eq!(world.now(), deadline);
 }
 

@@ -69,7 +69,7 @@ fn a_crowd_shares_calls_and_each_is_granted_its_own() {
     // The first crowd holds the keys, and the server now knows the script.
     let refused = crowd(&world, &lock, FIRST + 40);
     assert!(
-        refused.values().all(|answer| matches!(answer, Err(TryAcquireError::Held { .. }))),
+        refused.values().all(|answer| matches!(answer, Err(TryAcquireError::Taken { .. }))),
         "{refused:?}"
     );
     assert_eq!(server.take_verbs(), "EVALSHA EVALSHA EVALSHA EVALSHA EVALSHA EVALSHA EVALSHA");
@@ -177,9 +177,9 @@ fn a_dropped_claim_holds_nothing_before_or_after_the_call() {
         let (world, server, lock) = opened();
         abandon(&world, &lock, FIRST + 20, after);
         world.pass(ms(1000));
-        let held: Vec<_> =
+        let stored: Vec<_> =
             (0..FIRST + 20).filter(|number| server.value(&numbered(*number).owner_key()).is_some()).collect();
-        assert_eq!(held, Vec::<usize>::new(), "{after:?}: {:#?}", server.log());
+        assert_eq!(stored, Vec::<usize>::new(), "{after:?}: {:#?}", server.log());
         let sent = after.map_or(0, |number| number + 1 - FIRST);
         assert_eq!(shared(&server), sent, "claims dropped before are not sent");
     }

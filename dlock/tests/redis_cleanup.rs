@@ -123,9 +123,9 @@ fn a_program_can_wait_for_its_cleanups() {
     let deadline = world.now() + ms(100);
     assert!(world.run(lock.acquire(&key(), deadline)).is_err());
     assert!(holder(&server).is_some(), "granted, and the client does not know");
-    assert!(world.run(lock.settled(world.now() + ms(5000))));
+    assert!(world.run(lock.cleaned_up(world.now() + ms(5000))));
     assert_eq!(holder(&server), None);
-    assert!(world.run(lock.settled(world.now())), "nothing is left to wait for");
+    assert!(world.run(lock.cleaned_up(world.now())), "nothing is left to wait for");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_program_can_wait_for_the_release_of_a_dropped_handle() {
     let (world, server, lock) = world();
     drop(acquire(&world, &lock));
     assert!(holder(&server).is_some(), "the release is in the background");
-    assert!(world.run(lock.settled(world.now() + ms(5000))));
+    assert!(world.run(lock.cleaned_up(world.now() + ms(5000))));
     assert_eq!(holder(&server), None);
 }
 
@@ -143,7 +143,7 @@ fn the_wait_for_cleanups_ends_at_its_deadline() {
     server.stop_reading(true);
     assert!(world.run(lock.acquire(&key(), world.now() + ms(100))).is_err());
     let until = world.now() + ms(300);
-    assert!(!world.run(lock.settled(until)));
+    assert!(!world.run(lock.cleaned_up(until)));
     assert_eq!(world.now(), until);
 }
 

@@ -215,7 +215,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
         }
         // Background releases end with this runtime: wait for them.
         let timeouts = if stop.is_asked() { SETTLE_TIMEOUTS } else { 1 };
-        lock.settled(runtime.now() + request_timeout * timeouts).await;
+        lock.cleaned_up(runtime.now() + request_timeout * timeouts).await;
         Ok(())
     }
 }

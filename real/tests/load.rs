@@ -124,11 +124,11 @@ async fn a_seed_fills_two_servers_alike() {
         let filled = fill(&runtime, order, |locks| reported.set(reported.get() + locks)).await.unwrap();
         assert_eq!((reported.get(), filled.keys_added), (5300, 2 * 5300));
         digests.push(ask(redis.port(), "DEBUG DIGEST\r\n", |answer| answer.ends_with("\r\n")).unwrap());
-        // The filled keys are held locks.
+        // The filled keys are taken locks.
         let backend = Backend::new(runtime.clone(), &redis.address(), RedisOptions::default()).unwrap();
         let lock = Lock::new(backend, Options::new(ttl)).unwrap();
-        let held = lock.try_acquire(&LockKey::new("k", "5299").unwrap()).await.err();
-        assert!(matches!(held, Some(TryAcquireError::Held { .. })), "{held:?}");
+        let taken = lock.try_acquire(&LockKey::new("k", "5299").unwrap()).await.err();
+        assert!(matches!(taken, Some(TryAcquireError::Taken { .. })), "{taken:?}");
     }
     assert_eq!(digests[0], digests[1]);
     assert_ne!(digests[0], digests[2]);
@@ -157,11 +157,11 @@ async fn a_filled_etcd_holds_every_lock_with_its_lease() {
         let found = client.get(format!("lock/v1/{key}:"), Some(all)).await.unwrap();
         let leases: std::collections::BTreeSet<_> = found.kvs().iter().map(|kv| kv.lease()).collect();
         assert_eq!((found.kvs().len(), leases.len()), (300, granted));
-        // The filled keys are held locks.
+        // The filled keys are taken locks.
         let backend = Etcd::new(runtime.clone(), &etcd.addresses(), EtcdOptions::new(Duration::from_secs(5)));
         let lock = Lock::new(backend.unwrap(), Options::new(Duration::from_secs(5))).unwrap();
-        let held = lock.try_acquire(&LockKey::new(key, "299").unwrap()).await.err();
-        assert!(matches!(held, Some(TryAcquireError::Held { .. })), "{held:?}");
+        let taken = lock.try_acquire(&LockKey::new(key, "299").unwrap()).await.err();
+        assert!(matches!(taken, Some(TryAcquireError::Taken { .. })), "{taken:?}");
         let free = lock.try_acquire(&LockKey::new(key, "300").unwrap()).await;
         free.unwrap().release().await.unwrap();
     }

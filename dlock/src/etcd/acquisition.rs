@@ -142,12 +142,12 @@ impl<R: Runtime> EtcdAcquisition<R> {
     }
 
     /// Deletes the claim's key, and prevents puts in flight from creating it again.
-    async fn leave(&self, session: &Session, deadline: Instant) -> Result<Released, BackendError> {
+    async fn send_release(&self, session: &Session, deadline: Instant) -> Result<Released, BackendError> {
         let Self { cluster, place, trail } = self;
         let (txn, moves_guard) = match trail.position() {
-            Some(position) if trail.is_settled() => (place.leave(position), false),
-            None if trail.is_settled() => return Ok(Released::NotOwner),
-            _ => (place.leave_for_good(session), true),
+            Some(position) if trail.is_answered() => (place.delete(position), false),
+            None if trail.is_answered() => return Ok(Released::NotOwner),
+            _ => (place.delete_for_good(session), true),
         };
         let answer = match cluster.txn(txn, deadline).await {
             Err(BackendError::SessionLost { .. }) => {
@@ -213,7 +213,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
         let Some(session) = self.trail.session().cloned() else { return Ok(Released::NotOwner) };
         let released = if session.check(self.cluster.now()).is_ok() {
-            self.leave(&session, deadline).await?
+            self.send_release(&session, deadline).await?
         } else {
             keeper::revoke(self.cluster.connector(), &session, deadline).await?;
             Released::NotOwner
@@ -222,7 +222,7 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
         Ok(released)
     }
 
-    fn may_be_held(&self) -> bool {
+    fn needs_cleanup(&self) -> bool {
         self.trail.is_open()
     }
 }

@@ -1,7 +1,7 @@
 //! A claim's place in the queue: its keys, the transactions that create, read and delete them, and the
 //! reading of their answers.
 //!
-//! A lock is the queue of the keys `lock/v1/NAME/…`, ordered by create revision; the first holds the lock. A
+//! A lock is the queue of the keys `lock/v1/NAME/…`, ordered by create revision; the first has the lock. A
 //! claim's key ends with the random digits of its owner token, and its value is the whole token.
 //!
 //! # Late puts
@@ -63,7 +63,7 @@ pub(super) struct Ahead {
 impl Place {
     pub(super) fn of(claim: &Claim) -> Self {
         let owner = claim.owner.as_str();
-        // The name of the process, before the colon, may hold a slash.
+        // The name of the process, before the colon, may have a slash.
         let digits = owner.rsplit(':').next().unwrap_or(owner);
         let queue = [LOCKS, claim.key.name(), "/"].concat();
         Self { key: [&queue, digits].concat(), queue, owner: owner.to_owned() }
@@ -126,14 +126,14 @@ impl Place {
     }
 
     /// Deletes the key, if it is at `position`. For claims whose requests have all been answered.
-    pub(super) fn leave(&self, position: i64) -> Txn {
+    pub(super) fn delete(&self, position: i64) -> Txn {
         Txn::new()
             .when([Compare::create_revision(self.key.as_str(), CompareOp::Equal, position)])
             .and_then([TxnOp::delete(self.key.as_str(), None)])
     }
 
     /// Deletes the key, if it exists, and rewrites the guard, so that no late put creates it.
-    pub(super) fn leave_for_good(&self, session: &Session) -> Txn {
+    pub(super) fn delete_for_good(&self, session: &Session) -> Txn {
         let move_on = || {
             let options = PutOptions::new().with_lease(session.lease());
             TxnOp::put(guard_key(session), "", Some(options))

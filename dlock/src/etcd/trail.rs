@@ -35,8 +35,8 @@ impl Trail {
         self.stake.as_ref().and_then(|stake| stake.ahead.as_ref())
     }
 
-    /// Returns true if the fate of every put is known.
-    pub(super) fn is_settled(&self) -> bool {
+    /// Returns true if every put was answered.
+    pub(super) fn is_answered(&self) -> bool {
         self.stake.as_ref().is_none_or(|stake| stake.unanswered == 0)
     }
 

@@ -3,12 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
+use redis::Value;
 
 use super::batch::Batcher;
+use super::connection::Connection;
 use super::listener::Listener;
-use super::node::{self, Node};
+use super::node::{self, Node, Sent};
 use super::options::{TokenSource, Waiting};
-use super::reply::Grant;
+use super::reply::{self, Grant};
 use super::requests::Requests;
 use super::script::{Arg, Call, Script, StoredKey};
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
@@ -34,120 +36,17 @@ pub struct RedisAcquisition<R: Runtime> {
     requests: Requests,
 }
 
-/// The answer to a request for a lease.
-pub(crate) struct Granting {
-    pub(crate) answer: Answer,
-    /// The other owner that holds the lease, if the script returns it.
-    pub(crate) holder: Option<Box<str>>,
-}
-
-impl<R: Runtime> RedisAcquisition<R> {
-    pub(super) fn new(client: &Arc<Client<R>>, tokens: TokenSource, waiting: Waiting, claim: Claim) -> Self {
-        Self { client: Arc::clone(client), tokens, waiting, claim, requests: Requests::default() }
-    }
-
-    /// Requests the lease by the script of `call`.
-    pub(crate) async fn grant(
-        &mut self,
-        call: Call<'_>,
-        deadline: Instant,
-    ) -> Result<Granting, BackendError> {
-        let Self { client, claim, requests, .. } = self;
-        let before_send = |connection: &_, now| requests.sending(connection, now, claim.ttl);
-        let reply = client.node.eval(call, deadline, before_send).await?;
-        self.granted(&reply)
-    }
-
-    /// Returns whether the server is known to have granted a lease that has not been ended since.
-    pub(crate) fn is_granted(&self) -> bool {
-        self.requests.is_granted()
-    }
-
-    /// Notes that the server holds no lease of this owner.
-    pub(crate) fn gone(&mut self) {
-        self.requests.gone();
-    }
-
-    /// Requests the lease with a token from the counter, together with other acquires if there are many.
-    async fn grant_by_counter(&mut self, deadline: Instant) -> Result<Granting, BackendError> {
-        let Self { client, claim, requests, .. } = self;
-        sometimes!(client.node.runtime(), asked_again_unanswered, requests.are_open());
-        let before_send = |connection: &_, now| requests.sending(connection, now, claim.ttl);
-        let Client { node, batcher, .. } = &**client;
-        let claim = &*claim;
-        let send = |connection| async move { batcher.acquire(node.runtime(), claim, &connection).await };
-        let reply = node.exchange(None, deadline, before_send, send).await?;
-        self.granted(&reply)
-    }
-
-    async fn grant_by_time(&mut self, deadline: Instant) -> Result<Granting, BackendError> {
-        let Claim { key, owner, ttl } = self.claim.clone();
-        let keys = [StoredKey::owner(&key), StoredKey::fence(&key)];
-        let args = [Arg::Text(owner.as_str()), Arg::Millis(ttl)];
-        self.grant(Call { script: &ACQUIRE_BY_TIME, keys: &keys, args: &args }, deadline).await
-    }
-
-    fn granted(&mut self, reply: &node::Reply) -> Result<Granting, BackendError> {
-        let requests = &mut self.requests;
-        let first_sent = requests.first_sent().unwrap_or(reply.sent_at);
-        let grant = match reply.grant() {
-            // A script that fails may have locked before it did: the request stays open.
-            Err(error) if !error.is_passing() => return Err(error),
-            grant => grant,
-        };
-        requests.answered(&reply.connection);
-        let (answer, holder) = match grant? {
-            Grant::New { token } => {
-                requests.granted();
-                (Answer::Granted { token, since: reply.sent_at, left: self.claim.ttl }, None)
-            }
-            Grant::Known { token, left } => {
-                reached!(self.client.node.runtime(), reply_lost_after_grant);
-                requests.recognised();
-                let left = left + reply.sent_at.saturating_since(first_sent);
-                (Answer::Granted { token, since: first_sent, left }, None)
-            }
-            Grant::Held { left, by } => {
-                requests.refused();
-                (Answer::Held { left }, by)
-            }
-        };
-        Ok(Granting { answer, holder })
-    }
-
-    async fn send_release(&self, deadline: Instant) -> Result<node::Reply, BackendError> {
-        let Client { node, batcher, .. } = &*self.client;
-        let key = &self.claim.key;
-        let keys = [StoredKey::owner(key)];
-        let args = [Arg::Text(self.claim.owner.as_str()), Arg::Stored(StoredKey::freed(key))];
-        let args = if self.waiting == Waiting::Called { &args[..] } else { &args[..1] };
-        let call = Call { script: &RELEASE, keys: &keys, args };
-        let Some(followed) = self.requests.connection_to_follow() else {
-            return node.eval(call, deadline, |_, _| ()).await;
-        };
-        reached!(node.runtime(), release_follows_request);
-        let send = |connection: Arc<_>| async move {
-            // It follows a request that may be about to be sent.
-            batcher.handed_over().await;
-            node::eval_text(&connection, call).await
-        };
-        let reply = node.exchange(Some(Arc::clone(followed)), deadline, |_, _| (), send).await;
-        sometimes!(node.runtime(), followed_connection_failed, reply.is_err());
-        if reply.is_err() {
-            // The next try uses another connection.
-            followed.give_up();
-        }
-        reply
-    }
-}
-
 impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
-        let granting = match self.tokens {
-            TokenSource::Counter => self.grant_by_counter(deadline).await,
-            TokenSource::ServerTime => self.grant_by_time(deadline).await,
+        let (grant, since) = match self.tokens {
+            TokenSource::Counter => self.request_by_counter(deadline).await?,
+            TokenSource::ServerTime => self.request_by_time(deadline).await?,
         };
-        Ok(granting?.answer)
+        Ok(match grant {
+            Grant::New { token } => Answer::Granted { token, since, left: self.claim.ttl },
+            Grant::Known { token, left } => Answer::Granted { token, since, left },
+            Grant::Taken { left, .. } => Answer::Taken { left },
+        })
     }
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
@@ -170,9 +69,9 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         let keys = [StoredKey::owner(key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl)];
         let call = Call { script: &RENEW, keys: &keys, args: &args };
-        let reply = self.client.node.eval(call, deadline, |_, _| ()).await?;
-        Ok(if reply.is_done()? {
-            Renewal::Extended { since: reply.sent_at, left: *ttl }
+        let (sent, value) = self.client.node.eval(call, deadline, |_| ()).await?;
+        Ok(if reply::is_done(&value)? {
+            Renewal::Extended { since: sent.at, left: *ttl }
         } else {
             Renewal::NotOwner
         })
@@ -180,17 +79,122 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
         self.requests.stop_waiting();
-        let reply = self.send_release(deadline).await?;
-        let is_done = reply.is_done()?;
-        self.requests.answered(&reply.connection);
+        let (sent, value) = self.send_release(deadline).await?;
+        let is_done = reply::is_done(&value)?;
+        self.requests.answered(&sent.connection);
         if is_done {
-            self.requests.ended();
+            self.requests.released();
         }
         Ok(if is_done { Released::Done } else { Released::NotOwner })
     }
 
-    fn may_be_held(&self) -> bool {
+    fn needs_cleanup(&self) -> bool {
         self.requests.are_open()
+    }
+}
+
+impl<R: Runtime> RedisAcquisition<R> {
+    pub(super) fn new(client: &Arc<Client<R>>, tokens: TokenSource, waiting: Waiting, claim: Claim) -> Self {
+        Self { client: Arc::clone(client), tokens, waiting, claim, requests: Requests::default() }
+    }
+
+    /// Returns whether the server is known to have granted a lease that has not been released since.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.requests.is_granted()
+    }
+
+    /// Notes that the server has no lease of this owner.
+    pub(crate) fn gone(&mut self) {
+        self.requests.gone();
+    }
+
+    /// Requests the lease with a token from the counter, together with other acquires if there are many.
+    async fn request_by_counter(&mut self, deadline: Instant) -> Result<(Grant, Instant), BackendError> {
+        let Self { client, claim, requests, .. } = self;
+        let (Client { node, batcher, .. }, claim) = (&**client, &*claim);
+        sometimes!(node.runtime(), asked_again_unanswered, requests.are_open());
+        let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
+        let send = |connection| async move { batcher.acquire(node.runtime(), claim, &connection).await };
+        let (sent, value) = node.exchange(None, deadline, before_send, send).await?;
+        self.read(&sent, &value)
+    }
+
+    async fn request_by_time(&mut self, deadline: Instant) -> Result<(Grant, Instant), BackendError> {
+        let Claim { key, owner, ttl } = self.claim.clone();
+        let keys = [StoredKey::owner(&key), StoredKey::fence(&key)];
+        let args = [Arg::Text(owner.as_str()), Arg::Millis(ttl)];
+        self.request_by(Call { script: &ACQUIRE_BY_TIME, keys: &keys, args: &args }, deadline).await
+    }
+
+    /// Requests the lease by the script of `call`. Returns as [`RedisAcquisition::read`].
+    pub(crate) async fn request_by(
+        &mut self,
+        call: Call<'_>,
+        deadline: Instant,
+    ) -> Result<(Grant, Instant), BackendError> {
+        let Self { client, claim, requests, .. } = self;
+        let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
+        let (sent, value) = client.node.eval(call, deadline, before_send).await?;
+        self.read(&sent, &value)
+    }
+
+    /// Reads and notes the reply to `sent`. Returns the grant with the time from which it counts: a reading of
+    /// the clock from before the granted request was sent.
+    fn read(&mut self, sent: &Sent, value: &Value) -> Result<(Grant, Instant), BackendError> {
+        let requests = &mut self.requests;
+        let first_sent = requests.first_sent().unwrap_or(sent.at);
+        let grant = match reply::grant(value) {
+            // A script that fails may have locked before it did: the request stays open.
+            Err(error) if !error.is_passing() => return Err(error),
+            grant => grant,
+        };
+        requests.answered(&sent.connection);
+        let (mut grant, mut since) = (grant?, sent.at);
+        match &mut grant {
+            Grant::New { .. } => requests.granted(),
+            Grant::Known { left, .. } => {
+                reached!(self.client.node.runtime(), reply_lost_after_grant);
+                requests.recognised();
+                since = first_sent;
+                *left += sent.at.saturating_since(since);
+            }
+            Grant::Taken { .. } => requests.refused(),
+        }
+        Ok((grant, since))
+    }
+
+    async fn send_release(&self, deadline: Instant) -> Result<(Sent, Value), BackendError> {
+        let key = &self.claim.key;
+        let keys = [StoredKey::owner(key)];
+        let args = [Arg::Text(self.claim.owner.as_str()), Arg::Stored(StoredKey::freed(key))];
+        let args = if self.waiting == Waiting::Called { &args[..] } else { &args[..1] };
+        let call = Call { script: &RELEASE, keys: &keys, args };
+        match self.requests.connection_to_follow() {
+            None => self.client.node.eval(call, deadline, |_| ()).await,
+            Some(connection) => self.follow(connection, call, deadline).await,
+        }
+    }
+
+    /// Runs a script on `connection`, behind the requests that were sent or are about to be sent there.
+    async fn follow(
+        &self,
+        connection: &Arc<Connection>,
+        call: Call<'_>,
+        deadline: Instant,
+    ) -> Result<(Sent, Value), BackendError> {
+        let Client { node, batcher, .. } = &*self.client;
+        reached!(node.runtime(), release_follows_request);
+        let send = |connection: Arc<Connection>| async move {
+            batcher.handed_over().await;
+            node::eval_text(&connection, call).await
+        };
+        let exchanged = node.exchange(Some(Arc::clone(connection)), deadline, |_| (), send).await;
+        sometimes!(node.runtime(), followed_connection_failed, exchanged.is_err());
+        if exchanged.is_err() {
+            // The next try uses another connection.
+            connection.mark_closed();
+        }
+        exchanged
     }
 }
 

@@ -5,7 +5,6 @@
 //! time are sent one by one, as without this module.
 
 use std::future::poll_fn;
-use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
@@ -38,22 +37,20 @@ pub(super) struct Batcher {
     /// Acquires in progress, those that are not sent yet included.
     in_progress: AtomicUsize,
     unsent: Guarded<Vec<Unsent>>,
-    /// Held from the choice of a batch until the connection has it: a release that follows one of its claims
-    /// is sent later.
+    /// Locked from the choice of a batch until the connection has it: a release that follows one of its
+    /// claims is sent later.
     gate: Gate<()>,
     /// The connection whose server refused such a call. One of a Redis Cluster does: the keys are in many
     /// slots.
     refused_by: Guarded<Weak<Connection>>,
 }
 
-/// The answer to a claim of a batch; `None`: send it by itself.
-type Shared = Option<Result<Value, RedisError>>;
-
 /// A claim that waits to be sent on `connection`.
 struct Unsent {
     claim: Claim,
     connection: Arc<Connection>,
-    answer: oneshot::Sender<Shared>,
+    /// Dropped without an answer if the claim must be sent by itself.
+    answer: oneshot::Sender<Result<Value, RedisError>>,
 }
 
 /// Counts an acquire for as long as it lives.
@@ -74,10 +71,7 @@ impl Batcher {
                 let (batcher, connection) = (Arc::clone(self), Arc::clone(connection));
                 runtime.spawn(async move { batcher.send_batch(&connection).await });
             }
-            // The sending task ends only with the process, and so does this one.
-            let answer =
-                answer.await.unwrap_or_else(|_| Some(Err(io::Error::other("the claim was not sent").into())));
-            if let Some(answer) = answer {
+            if let Ok(answer) = answer.await {
                 return answer;
             }
         }
@@ -99,22 +93,17 @@ impl Batcher {
 
     /// Adds `claim` to the next batch of `connection`; returns whether it is the first of its batch, which
     /// must be sent.
-    fn join(&self, claim: &Claim, connection: &Arc<Connection>) -> (oneshot::Receiver<Shared>, bool) {
+    fn join(
+        &self,
+        claim: &Claim,
+        connection: &Arc<Connection>,
+    ) -> (oneshot::Receiver<Result<Value, RedisError>>, bool) {
         let (answer, answered) = oneshot::channel();
         let (claim, connection) = (claim.clone(), Arc::clone(connection));
         let mut unsent = self.unsent.lock();
         let of_connection = unsent.iter().filter(|one| Arc::ptr_eq(&one.connection, &connection)).count();
         unsent.push(Unsent { claim, connection, answer });
         (answered, of_connection.is_multiple_of(CLAIMS_MAX))
-    }
-
-    /// Takes the next batch of `connection`, without claims whose acquire was dropped: a release may have
-    /// been sent for them already.
-    fn take(&self, connection: &Arc<Connection>) -> Vec<Unsent> {
-        let is_next = |one: &mut Unsent| Arc::ptr_eq(&one.connection, connection);
-        let mut batch: Vec<_> = self.unsent.lock().extract_if(.., is_next).take(CLAIMS_MAX).collect();
-        batch.retain(|one| !one.answer.is_closed());
-        batch
     }
 
     async fn send_batch(&self, connection: &Arc<Connection>) {
@@ -139,6 +128,15 @@ impl Batcher {
         self.distribute(batch, answer, connection);
     }
 
+    /// Takes the next batch of `connection`, without claims whose acquire was dropped: a release may have
+    /// been sent for them already.
+    fn take(&self, connection: &Arc<Connection>) -> Vec<Unsent> {
+        let is_next = |one: &mut Unsent| Arc::ptr_eq(&one.connection, connection);
+        let mut batch: Vec<_> = self.unsent.lock().extract_if(.., is_next).take(CLAIMS_MAX).collect();
+        batch.retain(|one| !one.answer.is_closed());
+        batch
+    }
+
     /// Gives each claim of the batch its answer. After an error of the server's, which has run nothing then,
     /// each claim is sent by itself.
     fn distribute(
@@ -147,24 +145,17 @@ impl Batcher {
         answer: Result<Value, RedisError>,
         connection: &Arc<Connection>,
     ) {
-        let answers: Vec<_> = match answer {
+        // An acquisition that was dropped has noted its request as unanswered, and receives nothing.
+        let give = |one: Unsent, answer| drop(one.answer.send(answer));
+        match answer {
             Ok(Value::Array(answers)) if answers.len() == batch.len() => {
                 connection.learn(&ACQUIRE_MANY);
-                answers.into_iter().map(|answer| Some(Ok(answer))).collect()
+                batch.into_iter().zip(answers).for_each(|(one, answer)| give(one, Ok(answer)));
             }
-            Ok(other) => {
-                match &other {
-                    answer if reply::is_unknown_script(answer) => connection.forget(&ACQUIRE_MANY),
-                    Value::ServerError(error) if reply::is_passing(error) => {}
-                    _ => *self.refused_by.lock() = Arc::downgrade(connection),
-                }
-                batch.iter().map(|_| None).collect()
-            }
-            Err(error) => batch.iter().map(|_| Some(Err(error.clone()))).collect(),
-        };
-        for (one, answer) in batch.into_iter().zip(answers) {
-            // An acquisition that was dropped has noted its request as unanswered.
-            let _ = one.answer.send(answer);
+            Ok(answer) if reply::is_unknown_script(&answer) => connection.forget(&ACQUIRE_MANY),
+            Ok(Value::ServerError(error)) if reply::is_passing(&error) => {}
+            Ok(_) => *self.refused_by.lock() = Arc::downgrade(connection),
+            Err(error) => batch.into_iter().for_each(|one| give(one, Err(error.clone()))),
         }
     }
 }

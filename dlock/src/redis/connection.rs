@@ -75,7 +75,7 @@ impl<R: Runtime> Connector<R> {
     /// Sends no new requests on `connection`. Those in progress, and releases that must follow them, still
     /// use it.
     pub(super) fn retire(&self, connection: &Arc<Connection>) {
-        self.shared.discard(|current| Arc::ptr_eq(current, connection));
+        self.shared.retire(|current| Arc::ptr_eq(current, connection));
     }
 
     /// Returns the error of a call that got no answer before its deadline: from the connection, if there was
@@ -121,7 +121,7 @@ impl Connection {
     }
 
     /// Treats the connection as closed: it did not answer in time.
-    pub(super) fn give_up(&self) {
+    pub(super) fn mark_closed(&self) {
         self.closed.store(true, Ordering::Release);
     }
 

@@ -33,6 +33,7 @@ use self::batch::Batcher;
 use self::listener::Listener;
 use self::node::Node;
 pub use self::options::{RedisOptions, TokenSource, Waiting};
+pub(crate) use self::reply::Grant;
 pub(crate) use self::script::{Arg, Call, Script, StoredKey};
 use crate::backend::{Backend, Claim};
 use crate::error::BackendError;
@@ -65,7 +66,8 @@ impl<R: Runtime> Redis<R> {
 
     /// Runs a script that changes a lease only for its owner; returns whether it did.
     pub(crate) async fn eval(&self, call: Call<'_>, deadline: Instant) -> Result<bool, BackendError> {
-        self.client.node.eval(call, deadline, |_, _| ()).await?.is_done()
+        let (_, value) = self.client.node.eval(call, deadline, |_| ()).await?;
+        reply::is_done(&value)
     }
 }
 

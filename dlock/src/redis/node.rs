@@ -1,6 +1,5 @@
 //! One Redis server that runs scripts.
 
-use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -8,18 +7,19 @@ use dlock_runtime::{Instant, Runtime, probes, sometimes, timeout_at};
 use redis::{RedisConnectionInfo, RedisError, Value};
 
 use super::connection::{Connection, Connector};
-use super::reply::{self, Grant};
+use super::reply;
 use super::script::Call;
 use crate::error::BackendError;
 
 /// A Redis server, reached by one connection at a time.
 pub(crate) struct Node<R>(Connector<R>);
 
-/// An answer, with its connection and a reading of the clock from before the request was sent.
-pub(crate) struct Reply {
+/// A request that is about to be sent, or that was.
+#[derive(Clone)]
+pub(super) struct Sent {
+    /// A reading of the clock from before it was sent.
+    pub(super) at: Instant,
     pub(super) connection: Arc<Connection>,
-    pub(super) sent_at: Instant,
-    value: Value,
 }
 
 impl<R: Runtime> Node<R> {
@@ -40,67 +40,54 @@ impl<R: Runtime> Node<R> {
         self.0.info()
     }
 
-    /// Runs a script with its keys and arguments on the shared connection; calls `before_send` first.
-    pub(crate) async fn eval(
+    /// Runs a script with its keys and arguments on the shared connection, as [`Node::exchange`] does.
+    pub(super) async fn eval(
         &self,
         call: Call<'_>,
         deadline: Instant,
-        before_send: impl FnOnce(&Arc<Connection>, Instant),
-    ) -> Result<Reply, BackendError> {
+        before_send: impl FnOnce(&Sent),
+    ) -> Result<(Sent, Value), BackendError> {
         let send = |connection: Arc<Connection>| async move { eval(&connection, call).await };
         self.exchange(None, deadline, before_send, send).await
     }
 
-    /// Sends requests by `send` on `connection`, or on the shared one; calls `before_send` first. A
-    /// connection that fails, or stays silent until `deadline`, takes no further requests.
+    /// Sends a request by `send` on `connection`, or on the shared one; calls `before_send` first. Returns
+    /// the request with its reply. A connection that fails, stays silent until `deadline` or leads to a
+    /// replica takes no further requests.
     pub(super) async fn exchange<S, F>(
         &self,
         connection: Option<Arc<Connection>>,
         deadline: Instant,
-        before_send: impl FnOnce(&Arc<Connection>, Instant),
+        before_send: impl FnOnce(&Sent),
         send: S,
-    ) -> Result<Reply, BackendError>
+    ) -> Result<(Sent, Value), BackendError>
     where
         S: FnOnce(Arc<Connection>) -> F,
         F: Future<Output = Result<Value, RedisError>>,
     {
         let Self(connector) = self;
         let mut used = connection;
-        let result = {
+        let exchanged = {
             // Pinned where it is made: moving it costs as much as sending the command.
             let exchange = pin!(async {
                 let connection = match &used {
                     Some(connection) => Arc::clone(connection),
                     None => Arc::clone(used.insert(connector.connection().await?)),
                 };
-                let sent_at = connector.runtime().now();
-                before_send(&connection, sent_at);
-                let value = send(Arc::clone(&connection)).await.map_err(disconnected)?;
-                Ok(Reply { connection, sent_at, value })
+                let sent = Sent { at: connector.runtime().now(), connection };
+                before_send(&sent);
+                let value = send(Arc::clone(&sent.connection)).await.map_err(disconnected)?;
+                Ok((sent, value))
             });
             timeout_at(connector.runtime(), deadline, exchange).await
         };
-        sometimes!(connector.runtime(), request_unanswered, result.is_err() && used.is_some());
-        let is_read_only = |reply: &Reply| reply::is_read_only(&reply.value);
-        let result = result.unwrap_or_else(|_| Err(connector.silent(used.is_some())));
-        if result.as_ref().map_or(true, is_read_only)
-            && let Some(used) = &used
-        {
+        sometimes!(connector.runtime(), request_unanswered, exchanged.is_err() && used.is_some());
+        let exchanged = exchanged.unwrap_or_else(|_| Err(connector.silent(used.is_some())));
+        let is_usable = exchanged.as_ref().is_ok_and(|(_, value)| !reply::is_read_only(value));
+        if let (Some(used), false) = (&used, is_usable) {
             connector.retire(used);
         }
-        result
-    }
-}
-
-impl Reply {
-    /// Reads the answer of a script that grants.
-    pub(super) fn grant(&self) -> Result<Grant, BackendError> {
-        reply::grant(&self.value)
-    }
-
-    /// Reads the answer of a script that changes a lease only for its owner; returns true if it did.
-    pub(crate) fn is_done(&self) -> Result<bool, BackendError> {
-        reply::is_done(&self.value)
+        exchanged
     }
 }
 

@@ -14,13 +14,13 @@ const PASSING: [&str; 9] =
 
 /// The answer of `acquire.lua`, `acquire_by_time.lua` and Redlock's `vote.lua`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Grant {
+pub(crate) enum Grant {
     /// Granted now.
     New { token: FencingToken },
     /// Granted before, to the same owner; the lease lives for `left` more.
     Known { token: FencingToken, left: Duration },
-    /// Held by another owner, for `left` more or forever. `vote.lua` also returns that owner.
-    Held { left: Option<Duration>, by: Option<Box<str>> },
+    /// Taken by another owner, for `left` more or forever. `vote.lua` also returns that owner.
+    Taken { left: Option<Duration>, by: Option<Box<str>> },
 }
 
 /// Returns whether the server is a replica now: the next connection may lead to its new primary.
@@ -60,9 +60,9 @@ pub(super) fn grant(value: &Value) -> Result<Grant, BackendError> {
         [Value::Int(1), Value::BulkString(fence), Value::Int(left)] => {
             Ok(Grant::Known { token: token_in(fence)?, left: millis(*left).unwrap_or_default() })
         }
-        [Value::Int(0), Value::Int(left)] => Ok(Grant::Held { left: millis(*left), by: None }),
+        [Value::Int(0), Value::Int(left)] => Ok(Grant::Taken { left: millis(*left), by: None }),
         [Value::Int(0), Value::Int(left), Value::BulkString(owner)] => {
-            Ok(Grant::Held { left: millis(*left), by: Some(String::from_utf8_lossy(owner).into()) })
+            Ok(Grant::Taken { left: millis(*left), by: Some(String::from_utf8_lossy(owner).into()) })
         }
         [Value::Int(1), Value::Nil, Value::Int(_)] => Err(lost_counter()),
         _ => Err(refused(value)),
@@ -128,15 +128,15 @@ mod tests {
         assert_eq!(grant(&Value::Int(7)), Ok(Grant::New { token }));
         assert_eq!(read(&[1, 7, 40]), Ok(Grant::Known { token, left }));
         assert_eq!(read(&[1, 7, -1]), Ok(Grant::Known { token, left: Duration::ZERO }));
-        assert_eq!(read(&[0, 40]), Ok(Grant::Held { left: Some(left), by: None }));
-        assert_eq!(read(&[0, -1]), Ok(Grant::Held { left: None, by: None }));
+        assert_eq!(read(&[0, 40]), Ok(Grant::Taken { left: Some(left), by: None }));
+        assert_eq!(read(&[0, -1]), Ok(Grant::Taken { left: None, by: None }));
         let beyond_doubles = FencingToken::new((1 << 53) + 1).unwrap();
         let text = Value::BulkString(b"9007199254740993".into());
         assert_eq!(grant(&text), Ok(Grant::New { token: beyond_doubles }));
         let known = Value::Array(vec![Value::Int(1), text, Value::Int(40)]);
         assert_eq!(grant(&known), Ok(Grant::Known { token: beyond_doubles, left }));
         let vote = Value::Array(vec![Value::Int(0), Value::Int(40), Value::BulkString(b"b:7f".into())]);
-        assert_eq!(grant(&vote), Ok(Grant::Held { left: Some(left), by: Some("b:7f".into()) }));
+        assert_eq!(grant(&vote), Ok(Grant::Taken { left: Some(left), by: Some("b:7f".into()) }));
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Call<'_> {
 }
 
 impl<'a> StoredKey<'a> {
-    /// Returns the key that holds the owner token while the lease is held.
+    /// Returns the key with the owner token of the present lease.
     pub(crate) fn owner(key: &'a LockKey) -> Self {
         Self { key, part: OWNER }
     }

@@ -178,7 +178,7 @@ impl Ticket {
         self.change(|queue, place| queue.waiters[place].stage = Stage::Asking);
     }
 
-    /// Notes that another owner holds the lock: the waiter goes on waiting.
+    /// Notes that another owner has the lock: the waiter goes on waiting.
     pub(super) fn refused(&self) {
         self.change(|queue, place| {
             if queue.waiters[place].stage == Stage::Asking {

@@ -80,10 +80,10 @@ impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
             if let Some(outcome) = round.outcome(began) {
                 let is_granted = matches!(outcome, Ok(Answer::Granted { .. }));
                 sometimes!(self.nodes.runtime, granted_before_all_answered, is_granted && !calls.is_empty());
-                let is_split = matches!(outcome, Ok(Answer::Held { left: None }));
+                let is_split = matches!(outcome, Ok(Answer::Taken { left: None }));
                 sometimes!(self.nodes.runtime, votes_split, is_split);
                 sometimes!(self.nodes.runtime, quorum_missed, outcome.is_err());
-                self.nodes.leave(calls, |(node, reply)| {
+                self.nodes.drain(calls, |(node, reply)| {
                     sometimes!(
                         node.runtime(),
                         vote_after_decision,
@@ -121,13 +121,13 @@ impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
 
     /// Votes count until they are known to have ended: those of a failed round must be released, and a
     /// release that a majority has confirmed must still reach the other nodes.
-    fn may_be_held(&self) -> bool {
+    fn needs_cleanup(&self) -> bool {
         self.memories.iter().any(Memory::is_open)
     }
 
     /// A round that failed is released, and that release may arrive late: it must not end the next round.
     fn is_repeatable(&self) -> bool {
-        !self.may_be_held()
+        !self.needs_cleanup()
     }
 }
 
@@ -151,7 +151,7 @@ impl<R: Runtime> Nodes<R> {
     /// Waits in the background for the answers that the call no longer needs, and passes each to `heard`. If
     /// the requests were dropped, a node that is always slower than the others would never be connected, nor
     /// learn a script.
-    fn leave<F>(&self, calls: FuturesUnordered<F>, heard: impl Fn(F::Output) + Send + 'static)
+    fn drain<F>(&self, calls: FuturesUnordered<F>, heard: impl Fn(F::Output) + Send + 'static)
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -175,7 +175,7 @@ impl<R: Runtime> Nodes<R> {
         let mut tally = Tally::new(self.quorum());
         loop {
             if let Some(decision) = decide(&tally) {
-                self.leave(calls, drop);
+                self.drain(calls, drop);
                 return decision;
             }
             // All have answered: `decide` would have decided.
@@ -196,6 +196,6 @@ probes! {
     sometimes votes_split;
     /// Too few nodes answered a round.
     sometimes quorum_missed;
-    /// The votes of a minority were given back.
+    /// The votes of a minority were released.
     sometimes minority_given_back;
 }

@@ -23,9 +23,9 @@ pub(super) struct Sent<R: Runtime> {
 }
 
 impl<R: Runtime> Sent<R> {
-    /// Returns whether the node may hold our key, now or later.
+    /// Returns whether the node may have our key, now or later.
     pub(super) fn is_open(&self) -> bool {
-        self.vote.may_be_held() || self.vote.is_granted()
+        self.vote.needs_cleanup() || self.vote.is_granted()
     }
 }
 
@@ -35,7 +35,7 @@ impl<R: Runtime> Memory<R> {
         Self(Arc::new(Mutex::new(Sent { vote, asked: false, released: None })))
     }
 
-    /// Returns whether the node may hold our key, now or later; true while a request is in progress.
+    /// Returns whether the node may have our key, now or later; true while a request is in progress.
     pub(super) fn is_open(&self) -> bool {
         self.0.try_lock().map_or(true, |sent| sent.is_open())
     }

@@ -43,7 +43,7 @@
 //!
 //! Both need counters that only grow. *A node that loses acknowledged data* (a crash without `appendfsync
 //! always`, an eviction, a failover) may be the one that the two majorities share: then tokens may repeat or
-//! regress, and two owners may hold the lock at once.
+//! regress, and two owners may have the lock at once.
 //! [`TokenSource::ServerTime`](crate::redis::TokenSource::ServerTime) takes the node's clock where that is
 //! ahead of the counter, and keeps the order as long as the clocks of the nodes differ by less than the time
 //! since the last grant and none steps back by more.

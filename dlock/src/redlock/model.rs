@@ -183,11 +183,11 @@ impl Model {
         if attempt.ended || attempt.number != round {
             return;
         }
-        let held = Vote::Held { left: None, by: None };
+        let taken = Vote::Taken { left: None, by: None };
         match kind {
             Kind::Voted(lowest) => {
                 let given = lowest.map(|lowest| Vote::Given(Given { lowest, until: START }));
-                attempt.round.voted(node, Ok(given.unwrap_or(held)));
+                attempt.round.voted(node, Ok(given.unwrap_or(taken)));
             }
             Kind::Raised(raised) => attempt.round.raised(node, Ok(raised)),
             Kind::Lost { raise: false } => attempt.round.voted(node, Err(BackendError::NoAnswer)),

@@ -5,9 +5,9 @@ use dlock_runtime::{Instant, Runtime};
 use super::memory::{Memory, Sent};
 use super::quorum::{Given, Vote};
 use super::scripts::{RAISE, VOTE};
-use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+use crate::backend::{Acquisition, Backend, Claim, Released, Renewal};
 use crate::error::BackendError;
-use crate::redis::{Arg, Call, Redis, StoredKey, TokenSource};
+use crate::redis::{Arg, Call, Grant, Redis, StoredKey, TokenSource};
 use crate::token::FencingToken;
 
 /// A request to one node for one claim.
@@ -81,14 +81,13 @@ impl<R: Runtime> Node<R> {
             TokenSource::Counter => &args[..2],
             TokenSource::ServerTime => &args[..],
         };
-        let vote = sent.vote.grant(Call { script: &VOTE, keys: &keys, args }, self.deadline).await?;
-        Ok(match vote.answer {
-            Answer::Granted { token, since, left } => {
-                Vote::Given(Given { lowest: token, until: since + left })
-            }
-            Answer::Held { left } => Vote::Held { left, by: vote.holder },
-            // Redis keeps no queue.
-            Answer::Queued { .. } => Vote::Held { left: None, by: None },
+        let call = Call { script: &VOTE, keys: &keys, args };
+        let (grant, since) = sent.vote.request_by(call, self.deadline).await?;
+        let given = |lowest, left| Vote::Given(Given { lowest, until: since + left });
+        Ok(match grant {
+            Grant::New { token } => given(token, *ttl),
+            Grant::Known { token, left } => given(token, left),
+            Grant::Taken { left, by } => Vote::Taken { left, by },
         })
     }
 

@@ -54,7 +54,7 @@ pub(super) struct Round {
 pub(super) enum Vote {
     Given(Given),
     /// Another owner has the node's vote.
-    Held {
+    Taken {
         left: Option<Duration>,
         by: Option<Box<str>>,
     },
@@ -73,15 +73,11 @@ pub(super) struct Given {
 #[derive(Debug)]
 enum Ballot {
     Asked,
-    Given(Given),
+    Voted(Vote),
     /// The token was sent to the node, and it has not answered.
     Raising(Given),
     /// It raised its counter while its vote was ours.
     Raised(Given),
-    Held {
-        left: Option<Duration>,
-        by: Option<Box<str>>,
-    },
     /// It had voted for us and refused to raise its counter: the vote has ended, or a token at least as large
     /// was granted.
     Withdrawn,
@@ -96,11 +92,7 @@ impl Round {
 
     /// Records a node's answer to the first phase.
     pub(super) fn voted(&mut self, node: usize, answer: Result<Vote, BackendError>) {
-        self.ballots[node] = match answer {
-            Ok(Vote::Given(given)) => Ballot::Given(given),
-            Ok(Vote::Held { left, by }) => Ballot::Held { left, by },
-            Err(error) => Ballot::Failed(error),
-        };
+        self.ballots[node] = answer.map_or_else(Ballot::Failed, Ballot::Voted);
     }
 
     /// Records a node's answer to the second phase: true if it raised its counter.
@@ -115,16 +107,14 @@ impl Round {
     /// Returns the next node that must raise its counter, and the token; `None` before a majority has voted
     /// for us. The token is chosen then and does not change: later votes get the same one.
     pub(super) fn next_raise(&mut self) -> Option<(usize, FencingToken)> {
-        if self.token.is_none()
-            && self.count(|ballot| matches!(ballot, Ballot::Given(_))) >= self.quorum.needed()
-        {
-            self.token = self.given().map(|given| given.lowest).max();
+        let given = || self.ballots.iter().filter_map(Ballot::given);
+        if self.token.is_none() && given().count() >= self.quorum.needed() {
+            self.token = given().map(|given| given.lowest).max();
         }
         let token = self.token.filter(|_| self.is_open())?;
-        let next = self.ballots.iter().position(|ballot| matches!(ballot, Ballot::Given(_)))?;
-        if let Ballot::Given(given) = self.ballots[next] {
-            self.ballots[next] = Ballot::Raising(given);
-        }
+        let numbered = |(node, ballot): (usize, &Ballot)| Some((node, ballot.given()?));
+        let (next, given) = self.ballots.iter().enumerate().find_map(numbered)?;
+        self.ballots[next] = Ballot::Raising(given);
         Some((next, token))
     }
 
@@ -140,7 +130,7 @@ impl Round {
         let waiting = self.count(|ballot| matches!(ballot, Ballot::Asked | Ballot::Raising(_)));
         let answered = self.quorum.nodes - waiting - failures.len();
         if answered >= self.quorum.needed() {
-            return Some(Ok(Answer::Held { left: self.holder_left() }));
+            return Some(Ok(Answer::Taken { left: self.holder_left() }));
         }
         (answered + waiting < self.quorum.needed()).then(|| Err(self.quorum.missed(answered, &failures)))
     }
@@ -160,32 +150,23 @@ impl Round {
 
     /// Returns whether a grant is still possible.
     fn is_open(&self) -> bool {
-        let lost =
-            |ballot: &Ballot| matches!(ballot, Ballot::Held { .. } | Ballot::Withdrawn | Ballot::Failed(_));
+        let lost = |ballot: &Ballot| {
+            matches!(ballot, Ballot::Voted(Vote::Taken { .. }) | Ballot::Withdrawn | Ballot::Failed(_))
+        };
         self.count(lost) < self.quorum.blocking()
     }
 
     /// Returns the time until a majority of the votes is free, if one owner has a majority now. After a split
     /// vote there is none: all losers release their votes at once.
     fn holder_left(&self) -> Option<Duration> {
-        let has_majority = |owner: &Option<Box<str>>| {
-            owner.is_some()
-                && self.count(|ballot| matches!(ballot, Ballot::Held { by, .. } if by == owner))
-                    >= self.quorum.needed()
-        };
-        if !self.ballots.iter().any(|ballot| matches!(ballot, Ballot::Held { by, .. } if has_majority(by))) {
+        let has_majority =
+            |owner: &str| self.count(|ballot| ballot.taken_by() == Some(owner)) >= self.quorum.needed();
+        if !self.ballots.iter().filter_map(Ballot::taken_by).any(has_majority) {
             return None;
         }
         let mut frees: Vec<_> = self.ballots.iter().filter_map(Ballot::free_in).collect();
         frees.sort_unstable();
         frees.get(self.quorum.needed() - 1).copied()
-    }
-
-    fn given(&self) -> impl Iterator<Item = &Given> {
-        self.ballots.iter().filter_map(|ballot| match ballot {
-            Ballot::Given(given) => Some(given),
-            _ => None,
-        })
     }
 
     fn count(&self, is: impl Fn(&Ballot) -> bool) -> usize {
@@ -194,6 +175,21 @@ impl Round {
 }
 
 impl Ballot {
+    fn given(&self) -> Option<Given> {
+        match self {
+            Self::Voted(Vote::Given(given)) => Some(*given),
+            _ => None,
+        }
+    }
+
+    /// Returns the other owner that has the vote, if it is known.
+    fn taken_by(&self) -> Option<&str> {
+        match self {
+            Self::Voted(Vote::Taken { by, .. }) => by.as_deref(),
+            _ => None,
+        }
+    }
+
     fn failure(&self) -> Option<&BackendError> {
         match self {
             Self::Failed(error) => Some(error),
@@ -204,8 +200,10 @@ impl Ballot {
     /// Returns the time until the vote is free, if it is known.
     fn free_in(&self) -> Option<Duration> {
         match self {
-            Self::Held { left, .. } => *left,
-            Self::Given(_) | Self::Raising(_) | Self::Raised(_) | Self::Withdrawn => Some(Duration::ZERO),
+            Self::Voted(Vote::Taken { left, .. }) => *left,
+            Self::Voted(Vote::Given(_)) | Self::Raising(_) | Self::Raised(_) | Self::Withdrawn => {
+                Some(Duration::ZERO)
+            }
             Self::Asked | Self::Failed(_) => None,
         }
     }

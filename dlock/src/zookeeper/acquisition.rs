@@ -153,8 +153,8 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         let proof = async {
             client.established(deadline).await?;
             let since = self.sessions.runtime().now();
-            let held = place.is_held(deadline).await?;
-            Ok((held, since, timeout(&client)?))
+            let is_in_place = place.is_in_place(deadline).await?;
+            Ok((is_in_place, since, timeout(&client)?))
         };
         let proof = proof.await;
         match self.judge(proof, &client) {
@@ -168,8 +168,8 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
         let Some(place) = &mut self.place else { return Ok(Released::NotOwner) };
         let client = place.client().clone();
-        let left = place.leave(deadline).await;
-        match self.judge(left, &client) {
+        let deleted = place.delete(deadline).await;
+        match self.judge(deleted, &client) {
             Ok(deleted) => {
                 self.place = None;
                 Ok(if deleted { Released::Done } else { Released::NotOwner })
@@ -179,7 +179,7 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         }
     }
 
-    fn may_be_held(&self) -> bool {
+    fn needs_cleanup(&self) -> bool {
         self.place.is_some()
     }
 }
@@ -211,7 +211,7 @@ fn may_pass(error: &Error) -> bool {
     }
 }
 
-/// Returns the session timeout on which the servers have settled.
+/// Returns the session timeout that the servers have chosen.
 fn timeout<R: Runtime>(client: &Client<R>) -> Result<Duration, Error> {
     client.session().map(|session| session.timeout).ok_or(Error::SessionExpired)
 }

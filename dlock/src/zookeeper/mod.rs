@@ -3,7 +3,7 @@
 //! # How a lock is held
 //!
 //! Each claim creates an ephemeral sequential node, its entry, under the queue of its key. The lowest number
-//! holds the lock, and every other claim watches the entry directly ahead of its own, so that a release wakes
+//! has the lock, and every other claim watches the entry directly ahead of its own, so that a release wakes
 //! one waiter. After the wait a claim looks again: at its own entry first, which must still be its session's,
 //! then at who is ahead now. Source: the ZooKeeper recipe for locks.
 //!

@@ -112,7 +112,7 @@ impl<R: Runtime> Place<R> {
     }
 
     /// Returns whether the leader has the entry as our session's.
-    pub(super) async fn is_held(&self, deadline: Instant) -> Result<bool, Error> {
+    pub(super) async fn is_in_place(&self, deadline: Instant) -> Result<bool, Error> {
         let Some(Entry { path, .. }) = &self.entry else { return Ok(false) };
         let (synced, stat) = join(self.client.sync(path, deadline), self.client.exists(path, deadline)).await;
         synced?;
@@ -137,12 +137,12 @@ impl<R: Runtime> Place<R> {
     }
 
     /// Deletes the entry; returns false if it was gone already. After an answer it is gone for good.
-    pub(super) async fn leave(&mut self, deadline: Instant) -> Result<bool, Error> {
+    pub(super) async fn delete(&mut self, deadline: Instant) -> Result<bool, Error> {
         if self.entry.is_none() {
             self.look(deadline).await?;
         }
         let Some(Entry { path, number, .. }) = &self.entry else { return Ok(false) };
-        let left = match self.client.delete(path, None, deadline).await {
+        let deleted = match self.client.delete(path, None, deadline).await {
             Ok(()) => true,
             Err(Error::NoNode { .. }) => {
                 reached!(self.client.runtime(), entry_gone_before_release);
@@ -154,7 +154,7 @@ impl<R: Runtime> Place<R> {
             // Usually other entries remain, and one of them will succeed.
             let _ = self.client.delete(&self.queue, None, deadline).await;
         }
-        Ok(left)
+        Ok(deleted)
     }
 
     /// Returns whether the entry belongs to this session. A session keeps its number across connections: an

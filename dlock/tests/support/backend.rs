@@ -16,7 +16,7 @@ pub enum Order {
     /// Executes the call and answers after that time.
     After(Duration),
     /// Answers that another owner has the lease, for that time if given.
-    Held(Option<Duration>),
+    Taken(Option<Duration>),
     /// Puts the caller into the queue at that place; its watch fires after that time.
     Queued(u64, Duration),
     /// Answers that the caller does not own the lease.
@@ -115,7 +115,7 @@ impl Fake {
                 return Err(BackendError::NoAnswer);
             }
             Order::Fail(error) => return Err(error.clone()),
-            Order::Held(_) | Order::Queued(..) | Order::NotOwner => {}
+            Order::Taken(_) | Order::Queued(..) | Order::NotOwner => {}
         }
         Ok(order)
     }
@@ -152,8 +152,8 @@ impl Acquisition for FakeAcquisition {
         *open = true;
         let order = fake.obey("acquire", claim, deadline).await?;
         *open = false;
-        if let Order::Held(left) = order {
-            return Ok(Answer::Held { left });
+        if let Order::Taken(left) = order {
+            return Ok(Answer::Taken { left });
         }
         let mut state = fake.state.lock().unwrap();
         if let Order::Queued(position, time) = order {
@@ -195,7 +195,7 @@ impl Acquisition for FakeAcquisition {
         })
     }
 
-    fn may_be_held(&self) -> bool {
+    fn needs_cleanup(&self) -> bool {
         self.open
     }
 }

@@ -181,7 +181,7 @@ impl Offer {
         }
         if book.stopped.get().is_some() {
             // Attempts that were waiting release in the background what they may have been granted.
-            lock.settled(runtime.now() + lock.options().request_timeout).await;
+            lock.cleaned_up(runtime.now() + lock.options().request_timeout).await;
         }
         book.report()
     }
@@ -264,7 +264,7 @@ impl Unserved {
     /// off by the end, unless it was unanswered for the whole request timeout: then something is wrong.
     fn waited(&self, end: Instant, request_timeout: Duration) -> bool {
         match self.error {
-            AcquireError::Contended { .. } | AcquireError::DeadlinePassed => true,
+            AcquireError::Taken { .. } | AcquireError::DeadlinePassed => true,
             AcquireError::Unavailable(dlock::BackendError::NoAnswer) => {
                 end.saturating_since(self.called) < request_timeout
             }

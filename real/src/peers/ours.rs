@@ -111,7 +111,7 @@ async fn contend<B: Backend>(
         let called = runtime.now();
         let handle = match lock.acquire(&key, end).await {
             Ok(handle) => handle,
-            Err(AcquireError::Contended { .. } | AcquireError::DeadlinePassed) => return Ok(slice),
+            Err(AcquireError::Taken { .. } | AcquireError::DeadlinePassed) => return Ok(slice),
             // A request cut off by the end.
             Err(AcquireError::Unavailable(_)) if runtime.now() >= end => return Ok(slice),
             Err(error) => return Err(error.into()),

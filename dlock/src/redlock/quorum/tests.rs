@@ -16,8 +16,8 @@ fn given(lowest: u64, left: u64) -> Result<Vote, BackendError> {
     Ok(Vote::Given(Given { lowest: token(lowest), until: BEGAN + ms(left) }))
 }
 
-fn held(left: u64, by: &str) -> Result<Vote, BackendError> {
-    Ok(Vote::Held { left: Some(ms(left)), by: Some(by.into()) })
+fn taken(left: u64, by: &str) -> Result<Vote, BackendError> {
+    Ok(Vote::Taken { left: Some(ms(left)), by: Some(by.into()) })
 }
 
 fn round(votes: impl IntoIterator<Item = Result<Vote, BackendError>>) -> Round {
@@ -69,28 +69,28 @@ fn a_grant_lives_while_a_majority_of_votes_does() {
 
 #[test]
 fn a_majority_of_refusals_names_the_holder_at_once() {
-    let round = round([held(900, "b"), held(700, "b"), held(800, "b")]);
-    assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Held { left: Some(ms(900)) })));
+    let round = round([taken(900, "b"), taken(700, "b"), taken(800, "b")]);
+    assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Taken { left: Some(ms(900)) })));
 }
 
 #[test]
 fn a_holders_end_is_when_a_majority_is_free() {
-    let round = round([given(1, 2000), given(1, 2000), held(900, "b"), held(700, "b"), held(800, "b")]);
-    assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Held { left: Some(ms(700)) })));
+    let round = round([given(1, 2000), given(1, 2000), taken(900, "b"), taken(700, "b"), taken(800, "b")]);
+    assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Taken { left: Some(ms(700)) })));
 }
 
 #[test]
 fn a_split_vote_has_no_holder_to_wait_for() {
-    let round = round([given(1, 2000), given(1, 2000), held(1999, "b"), held(1999, "b"), held(1999, "c")]);
-    assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Held { left: None })));
+    let round = round([given(1, 2000), given(1, 2000), taken(1999, "b"), taken(1999, "b"), taken(1999, "c")]);
+    assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Taken { left: None })));
 }
 
 #[test]
 fn without_a_quorum_the_error_says_how_many_answered() {
-    let mut round = round([given(1, 2000), held(5, "b"), Err(BackendError::NoAnswer)]);
+    let mut round = round([given(1, 2000), taken(5, "b"), Err(BackendError::NoAnswer)]);
     assert_eq!(round.outcome(BEGAN), None);
     round.voted(3, Err(BackendError::NoAnswer));
-    assert_eq!(round.outcome(BEGAN), None, "the last may give the quorum that says who holds it");
+    assert_eq!(round.outcome(BEGAN), None, "the last may give the quorum that says who has it");
     round.voted(4, Err(BackendError::Disconnected { reason: "reset".into() }));
     let Some(Err(error)) = round.outcome(BEGAN) else { panic!("{round:?}") };
     assert!(matches!(error, BackendError::NoQuorum { answered: 2, nodes: 5, needed: 3, .. }));
@@ -119,7 +119,7 @@ fn votes_that_end_between_the_phases_are_no_grant() {
         round.raised(node, Ok(false));
     }
     assert_eq!(told(&mut round), []);
-    assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Held { left: None })));
+    assert_eq!(round.outcome(BEGAN), Some(Ok(Answer::Taken { left: None })));
 }
 
 fn tally(answers: impl IntoIterator<Item = Option<bool>>) -> Tally {
@@ -163,7 +163,7 @@ proptest! {
         for (pick, kind) in answers {
             let failure = || BackendError::NoAnswer;
             if let Some(node) = (!votes.is_empty()).then(|| votes.remove(pick % votes.len())) {
-                round.voted(node, match kind { 0 => Err(failure()), 1 => held(9, "b"), _ => given(u64::from(kind), 9) });
+                round.voted(node, match kind { 0 => Err(failure()), 1 => taken(9, "b"), _ => given(u64::from(kind), 9) });
             } else if let Some(node) = (!raises.is_empty()).then(|| raises.remove(pick % raises.len())) {
                 round.raised(node, match kind { 0 => Err(failure()), 1 => Ok(false), _ => Ok(true) });
             }

@@ -182,7 +182,7 @@ impl<G: Gap> Acquisition for ReleasingAcquisition<G> {
         }
     }
 
-    fn may_be_held(&self) -> bool {
-        self.redis.may_be_held()
+    fn needs_cleanup(&self) -> bool {
+        self.redis.needs_cleanup()
     }
 }

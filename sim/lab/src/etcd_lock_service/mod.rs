@@ -143,7 +143,7 @@ impl Acquisition for LockServiceAcquisition {
         Ok(if was_held && was_there { Released::Done } else { Released::NotOwner })
     }
 
-    fn may_be_held(&self) -> bool {
+    fn needs_cleanup(&self) -> bool {
         self.stake.is_some()
     }
 }

@@ -75,8 +75,8 @@ impl<R: Runtime> Acquisition for GetThenDelAcquisition<R> {
         self.lock.get_then_del(&self.claim).await
     }
 
-    fn may_be_held(&self) -> bool {
-        self.correct.may_be_held()
+    fn needs_cleanup(&self) -> bool {
+        self.correct.needs_cleanup()
     }
 }
 

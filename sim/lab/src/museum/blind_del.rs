@@ -22,7 +22,7 @@ impl Mistake for BlindDel {
 
     /// Releases an acquire with an unanswered request by the correct script: the mistake needs a known lease.
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
-        if own.may_be_held() {
+        if own.needs_cleanup() {
             return own.correct.release(deadline).await;
         }
         let mut command = redis::cmd("DEL");

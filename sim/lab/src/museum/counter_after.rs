@@ -38,7 +38,7 @@ impl Mistake for CounterAfter {
         let count: Option<u64> = own.by(deadline, acquire).await?;
         let Some(token) = count.and_then(FencingToken::new) else {
             own.renewed = None;
-            return Ok(Answer::Held { left: None });
+            return Ok(Answer::Taken { left: None });
         };
         Ok(Answer::Granted { token, since, left: own.claim.ttl })
     }

@@ -35,7 +35,7 @@ impl Mistake for CounterBefore {
         own.noted = Some(count);
         Ok(match FencingToken::new(count).filter(|_| is_set) {
             Some(token) => Answer::Granted { token, since, left: own.claim.ttl },
-            None => Answer::Held { left: None },
+            None => Answer::Taken { left: None },
         })
     }
 }

@@ -30,7 +30,7 @@ impl Mistake for EarlyNow {
         let count = own.by(deadline, own.wire.ask::<u64>(&command)).await?;
         Ok(match FencingToken::new(count) {
             Some(token) => Answer::Granted { token, since, left: own.claim.ttl },
-            None => Answer::Held { left: None },
+            None => Answer::Taken { left: None },
         })
     }
 }

@@ -108,8 +108,8 @@ impl<B: Correct> Attempt<B> {
         self.backend.open(self.claim.clone())
     }
 
-    pub(super) fn may_be_held(&self) -> bool {
-        self.is_unanswered() || self.correct.may_be_held()
+    pub(super) fn needs_cleanup(&self) -> bool {
+        self.is_unanswered() || self.correct.needs_cleanup()
     }
 
     /// Returns true if a command of the mistake's own may still take effect. As the library does, the lock
@@ -244,8 +244,8 @@ impl<B: Correct, M: Mistake<B>> Acquisition for MistakenAcquisition<B, M> {
         Ok(released)
     }
 
-    fn may_be_held(&self) -> bool {
-        self.0.may_be_held()
+    fn needs_cleanup(&self) -> bool {
+        self.0.needs_cleanup()
     }
 
     fn is_repeatable(&self) -> bool {

@@ -15,7 +15,7 @@ impl Mistake for NoCleanup {
         let mut forgotten = own.another();
         match forgotten.request(deadline).await {
             Err(BackendError::NoAnswer | BackendError::Disconnected { .. }) => {
-                Ok(Answer::Held { left: None })
+                Ok(Answer::Taken { left: None })
             }
             other => other,
         }

@@ -183,7 +183,7 @@ impl Acquisition for NodeAcquisition {
         Ok(match standing {
             Some(Standing { token, is_first: true }) => Answer::Granted { token, since, left },
             Some(Standing { token, .. }) => Answer::Queued { position: token.as_u64() },
-            None => Answer::Held { left: None },
+            None => Answer::Taken { left: None },
         })
     }
 
@@ -218,7 +218,7 @@ impl Acquisition for NodeAcquisition {
         Ok(Released::Done)
     }
 
-    fn may_be_held(&self) -> bool {
+    fn needs_cleanup(&self) -> bool {
         self.sent
     }
 }

@@ -182,7 +182,7 @@ impl Acquisition for PlainAcquisition {
         *is_abandoned = lock.has(Flaw::OwnKeys) && token.is_none();
         Ok(match token {
             Some(token) => Answer::Granted { token, since: lock.since(&began), left: claim.ttl },
-            None => Answer::Held { left: None },
+            None => Answer::Taken { left: None },
         })
     }
 
@@ -227,15 +227,16 @@ impl Acquisition for PlainAcquisition {
         if tally.blocks(tally.yes + tally.no) { Ok(Released::Done) } else { Err(BackendError::NoAnswer) }
     }
 
-    fn may_be_held(&self) -> bool {
-        let is_open =
-            |node: &Node| node.is_known || node.acquisition.may_be_held() && !self.lock.has(Flaw::KnownNodes);
+    fn needs_cleanup(&self) -> bool {
+        let is_open = |node: &Node| {
+            node.is_known || node.acquisition.needs_cleanup() && !self.lock.has(Flaw::KnownNodes)
+        };
         !self.is_abandoned && self.nodes.iter().any(is_open)
     }
 
     /// Returns false after a failed round, so that the lock releases it, as Redlock specifies.
     fn is_repeatable(&self) -> bool {
-        !self.may_be_held() && !self.lock.has(Flaw::OwnKeys) && !self.lock.has(Flaw::KnownNodes)
+        !self.needs_cleanup() && !self.lock.has(Flaw::OwnKeys) && !self.lock.has(Flaw::KnownNodes)
     }
 }
 

@@ -19,7 +19,7 @@ impl Mistake for SilentReacquire {
         // Another owner may have held the lock in between; the new token is ignored.
         match own.correct.request(deadline).await? {
             Answer::Granted { since, left, .. } => Ok(Renewal::Extended { since, left }),
-            Answer::Held { .. } | Answer::Queued { .. } => Ok(Renewal::NotOwner),
+            Answer::Taken { .. } | Answer::Queued { .. } => Ok(Renewal::NotOwner),
         }
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct RenewalOutlives;
 impl Mistake for RenewalOutlives {
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         let released = own.correct.release(deadline).await;
-        if released.is_err() && !own.may_be_held() {
+        if released.is_err() && !own.needs_cleanup() {
             keep_renewing(own);
             return Ok(Released::NotOwner);
         }

@@ -29,7 +29,7 @@ impl Mistake for InOneStep {
         let count = run::<u64>(own, ACQUIRE, deadline).await?;
         Ok(match FencingToken::new(count) {
             Some(token) => Answer::Granted { token, since, left: own.claim.ttl },
-            None => Answer::Held { left: None },
+            None => Answer::Taken { left: None },
         })
     }
 }
@@ -45,7 +45,7 @@ impl Mistake for ByOwner {
     }
 
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
-        if own.may_be_held() {
+        if own.needs_cleanup() {
             return own.correct.release(deadline).await;
         }
         let is_deleted = run::<bool>(own, RELEASE, deadline).await?;

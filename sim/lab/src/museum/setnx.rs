@@ -26,7 +26,7 @@ async fn acquire(own: &Attempt) -> Result<Answer, BackendError> {
     let is_new: bool =
         ask(&mut connection, redis::cmd("SETNX").arg(&owner_key).arg(own.claim.owner.as_str())).await?;
     if !is_new {
-        return Ok(Answer::Held { left: None });
+        return Ok(Answer::Taken { left: None });
     }
     // The client may die here.
     let ttl = own.claim.ttl.as_millis() as u64;

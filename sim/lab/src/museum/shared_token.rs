@@ -24,7 +24,7 @@ impl Mistake for SharedToken {
     }
 
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
-        if own.may_be_held() {
+        if own.needs_cleanup() {
             return own.correct.release(deadline).await;
         }
         let mut command = redis::cmd("DEL");

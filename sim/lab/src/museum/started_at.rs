@@ -21,7 +21,7 @@ impl Mistake for StartedAt {
 
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = match own.correct.request(deadline).await? {
-            Answer::Held { left } => take_over(own, deadline).await?.unwrap_or(Answer::Held { left }),
+            Answer::Taken { left } => take_over(own, deadline).await?.unwrap_or(Answer::Taken { left }),
             answer => answer,
         };
         if let Answer::Granted { .. } = answer {

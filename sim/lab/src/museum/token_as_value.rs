@@ -40,7 +40,7 @@ impl Mistake for TokenAsValue {
 
     /// Releases an acquire with an unanswered request by the correct script: the mistake needs a known lease.
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
-        if own.noted.is_none() || own.may_be_held() {
+        if own.noted.is_none() || own.needs_cleanup() {
             return own.correct.release(deadline).await;
         }
         let is_deleted = run(own, RELEASE, deadline).await?;

@@ -304,7 +304,7 @@ impl Acquisition for Attempt {
                 .ok()
                 .zip(millis(left))
                 .map(|(token, left)| Answer::Granted { token, since, left }),
-            ["HELD", left] => millis(left).map(|left| Answer::Held { left: Some(left) }),
+            ["HELD", left] => millis(left).map(|left| Answer::Taken { left: Some(left) }),
             _ => None,
         };
         self.is_open = answer.is_none();
@@ -330,7 +330,7 @@ impl Acquisition for Attempt {
         Ok(if answer == "OK\n" { Released::Done } else { Released::NotOwner })
     }
 
-    fn may_be_held(&self) -> bool {
+    fn needs_cleanup(&self) -> bool {
         self.is_open
     }
 }

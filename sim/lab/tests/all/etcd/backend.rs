@@ -16,7 +16,7 @@ fn one_holder_and_then_the_next_with_a_greater_token() {
         let first = a.lock.try_acquire(&key()).await.unwrap();
         assert_eq!(lab.owner_of(&key()).await.as_deref(), Some(first.owner().as_str()));
         let refused = b.lock.try_acquire(&key()).await.unwrap_err();
-        assert_eq!(refused, TryAcquireError::Held { retry_after: None });
+        assert_eq!(refused, TryAcquireError::Taken { retry_after: None });
         first.renew().await.unwrap();
         let token = first.fence();
         assert_eq!(first.release().await, Ok(Released::Done));
@@ -133,7 +133,7 @@ fn a_waiter_that_gives_up_leaves_the_queue() {
         etcd.pass(50).await;
         let staying = c.spawn_acquire(&key(), LONG);
         let error = giving_up.wait(&etcd.control).await.unwrap_err();
-        assert_eq!(error, AcquireError::Contended { retry_after: None });
+        assert_eq!(error, AcquireError::Taken { retry_after: None });
         etcd.pass(50).await;
         assert_eq!(lab.keys().await, 2, "the holder and the waiter that stays");
         first.release().await.unwrap();

@@ -282,7 +282,7 @@ fn a_wait_ends_if_its_watch_starts_in_compacted_history() {
         let answer = acquisition.request(b.within(SESSION)).await.unwrap();
         assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
         assert_eq!(acquisition.release(b.within(SESSION)).await, Ok(Released::Done));
-        assert!(!acquisition.may_be_held());
+        assert!(!acquisition.needs_cleanup());
     });
 }
 
@@ -298,7 +298,7 @@ fn a_session_that_ends_during_the_wait_is_reported() {
         acquisition.wait(b.within(LONG)).await.ok();
         let answer = acquisition.request(b.within(SESSION)).await;
         assert_eq!(answer, Err(BackendError::SessionLost { reported: true }));
-        assert!(!acquisition.may_be_held(), "its key is gone");
+        assert!(!acquisition.needs_cleanup(), "its key is gone");
         assert!(acquisition.request(b.within(SESSION)).await.is_ok(), "a new session");
     });
 }

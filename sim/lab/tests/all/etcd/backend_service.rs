@@ -16,7 +16,7 @@ fn one_holder_and_then_the_next_with_a_greater_token() {
         let first = a.lock.try_acquire(&key()).await.unwrap();
         first.renew().await.unwrap();
         let refused = b.lock.try_acquire(&key()).await.unwrap_err();
-        assert_eq!(refused, TryAcquireError::Held { retry_after: None });
+        assert_eq!(refused, TryAcquireError::Taken { retry_after: None });
         let waiting = b.spawn_acquire(&key(), LONG);
         etcd.pass(50).await;
         let position = etcd.cluster.revision();
@@ -44,7 +44,7 @@ fn a_waiter_that_gives_up_leaves_the_queue() {
         let first = a.lock.try_acquire(&key()).await.unwrap();
         let waiting = b.spawn_acquire(&key(), Duration::from_millis(1500));
         let error = waiting.wait(&etcd.control).await.unwrap_err();
-        assert_eq!(error, AcquireError::Contended { retry_after: None });
+        assert_eq!(error, AcquireError::Taken { retry_after: None });
         etcd.pass(100).await;
         assert_eq!((lab.keys().await, lab.leases().await), (1, 1));
         assert_eq!(first.release().await, Ok(Released::Done));

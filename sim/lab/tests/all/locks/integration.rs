@@ -38,7 +38,7 @@ fn a_refusal_has_the_holder_s_remaining_time() {
         let handle = a.lock.try_acquire(&key()).await.unwrap();
         lab.sleep(Duration::from_millis(500)).await;
         let error = b.lock.try_acquire(&key()).await.unwrap_err();
-        let TryAcquireError::Held { retry_after: Some(left) } = error else { panic!("{error}") };
+        let TryAcquireError::Taken { retry_after: Some(left) } = error else { panic!("{error}") };
         assert!(left > Duration::from_millis(1450) && left < Duration::from_millis(1500), "{left:?}");
         assert_eq!(lab.owner().await.as_deref(), Some(handle.owner().as_str()));
         assert!(handle.is_valid());

@@ -31,7 +31,7 @@ fn a_lock_is_acquired_renewed_and_released_on_five_nodes() {
         let owner = Some(handle.owner().as_str().to_owned());
         assert_eq!(lab.owners().await, vec![owner; 5]);
         let error = b.lock.try_acquire(&key()).await.unwrap_err();
-        let TryAcquireError::Held { retry_after: Some(left) } = error else { panic!("{error}") };
+        let TryAcquireError::Taken { retry_after: Some(left) } = error else { panic!("{error}") };
         assert!(left > TTL - GRACE * 2 && left < TTL - GRACE, "{left:?}");
         lab.sleep(TTL / 2).await;
         let renewed = a.now();

@@ -14,8 +14,8 @@ fn a_lock_is_acquired_renewed_and_released() {
         let (a, b) = zoo.members();
         let handle = a.try_acquire().await;
         assert_eq!(entries.zxids(), [handle.fence().as_u64()], "the zxid of its entry's creation");
-        let held = b.lock.try_acquire(&key()).await.unwrap_err();
-        assert_eq!(held, TryAcquireError::Held { retry_after: None });
+        let taken = b.lock.try_acquire(&key()).await.unwrap_err();
+        assert_eq!(taken, TryAcquireError::Taken { retry_after: None });
 
         zoo.pass(500).await;
         assert_eq!(entries.len(), 1, "a client that does not wait leaves the queue");
