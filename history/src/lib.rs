@@ -48,4 +48,5 @@ pub use vocabulary::{
 #[doc(hidden)]
 pub use tracing;
 #[doc(hidden)]
+    TRUE_RATE,
 pub use vocabulary::log_name;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use history::VerdictKind;
+use history::{TRUE_RATE, VerdictKind};
 
 use super::action::{Action, Check, Fault};
 use super::draw::{Draw, Variant};
@@ -14,7 +14,6 @@ use super::step::Step;
 use super::strike::Strike;
 use crate::place::Invalid;
 use crate::span::Span;
-use crate::world::clock::TRUE_RATE;
 
 /// The largest factor, and the inverse of the smallest. Factors beyond are most likely mistakes.
 const FACTOR_MAX: f64 = 1000.0;
