@@ -70,6 +70,9 @@ pub enum KeyError {
 }
 
 impl LockKey {
+    /// The prefix of the keys of all locks in etcd, with the version of the layout, as in Redis.
+    pub const ETCD_PREFIX: &str = "lock/v1/";
+
     /// Returns the key of the resource `resource_id` of the type `resource_type`.
     ///
     /// # Errors
@@ -150,6 +153,17 @@ impl LockKey {
     /// Returns the Redis channel on which releases of the lock are published.
     pub fn freed_channel(&self) -> String {
         self.stored(FREED).concat()
+    }
+
+    /// Splits a Redis key or channel of a lock into the lock's name ([`LockKey::name`]) and its part: `owner`,
+    /// `fence` or `freed`. Returns `None` for a key that is of no lock.
+    pub fn split_stored(stored: &str) -> Option<(&str, &str)> {
+        stored.strip_prefix(PREFIX)?.rsplit_once("}:")
+    }
+
+    /// Returns the prefix of the keys of the lock's queue in etcd.
+    pub fn etcd_queue(&self) -> String {
+        [Self::ETCD_PREFIX, self.name(), "/"].concat()
     }
 
     /// Returns the Redis key or channel that ends in `part`, in pieces, which can be written without an
@@ -288,6 +302,8 @@ mod tests {
         let key = LockKey::for_tenant("acme", "orders", "a/b:1").unwrap();
         assert_eq!(key.owner_key(), "lock:v1:{acme/orders:a%2Fb%3A1}:owner");
         assert_eq!(key.fence_key(), "lock:v1:{acme/orders:a%2Fb%3A1}:fence");
+        assert_eq!(LockKey::split_stored(&key.freed_channel()), Some((key.name(), "freed")));
+        assert_eq!(key.etcd_queue(), "lock/v1/acme/orders:a%2Fb%3A1/");
         assert_eq!(LockKey::new("orders", "42").unwrap().id_hash(), id_hash("orders:42"));
         assert_eq!(id_hash("abc"), "ba7816bf8f01");
         let sensitive = LockKey::sensitive(None, "mail", "abc").unwrap();

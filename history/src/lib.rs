@@ -24,6 +24,8 @@ mod vocabulary;
 mod audit;
 // An event with its time and process, and the history that is made of such events.
 mod events;
+// A message between two processes.
+mod message;
 // The rule behind a verdict, in words.
 mod rule;
 // Summaries of histories, also side by side.
@@ -38,6 +40,7 @@ pub use audit::{
     WriteBy, WriteByError, audit,
 };
 pub use events::{Event, History, HistoryError, Nanos};
+pub use message::{Fate, Message};
 pub use rule::rule;
 pub use time::in_whole_units;
 pub use vocabulary::{
@@ -48,4 +51,5 @@ pub use vocabulary::{
 #[doc(hidden)]
 pub use tracing;
 #[doc(hidden)]
+    TRUE_RATE,
 pub use vocabulary::log_name;

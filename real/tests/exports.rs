@@ -94,7 +94,10 @@ fn redis_and_http_are_dissected() {
     let put = report.messages.iter().find(|message| message.words.starts_with("PUT")).unwrap();
     let sent = capture.fields("http.request.method == PUT", &["frame.time_epoch"]);
     let epoch = sim::world::clock::EPOCH_NANOS / 1_000_000_000;
-    assert_eq!(sent[0][0], format!("{}.{:09}", epoch + put.sent / 1_000_000_000, put.sent % 1_000_000_000));
+    assert_eq!(
+        sent[0][0],
+        format!("{}.{:09}", epoch + put.sent.0 / 1_000_000_000, put.sent.0 % 1_000_000_000)
+    );
 }
 
 #[test]

@@ -21,9 +21,6 @@ use etcd_client::{
 use super::session::Session;
 use crate::backend::Claim;
 
-/// The prefix of the keys of all locks, with the version of the layout, as in Redis.
-const LOCKS: &str = "lock/v1/";
-
 /// The prefix of the guard keys of all sessions.
 const GUARDS: &str = "lock/guard/";
 
@@ -65,7 +62,7 @@ impl Place {
         let owner = claim.owner.as_str();
         // The name of the process, before the colon, may have a slash.
         let digits = owner.rsplit(':').next().unwrap_or(owner);
-        let queue = [LOCKS, claim.key.name(), "/"].concat();
+        let queue = claim.key.etcd_queue();
         Self { key: [&queue, digits].concat(), queue, owner: owner.to_owned() }
     }
 

@@ -17,6 +17,6 @@ mod width;
 pub use draw::{svg, thumbnail};
 pub use model::{Arrow, Change, EVENTS_MAX, Edge, Lane, Mark, Picture, Shape, Span, SpanKind, Violation};
 pub use page::{page, page_of_site};
-pub use run::{Fate, Finding, Message, Role, Run, Schedule};
+pub use run::{Finding, Role, Run, Schedule};
 pub use site::{Link, site};
 pub use terminal::terminal;

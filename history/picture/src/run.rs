@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use history::text::Names;
-use history::{Event, Verdict};
+use history::{Event, Message, Verdict};
 
 /// A run: its history, and what else is known of it. A live run has a history alone.
 #[derive(Clone, Copy)]
@@ -79,42 +79,4 @@ impl Role {
             Self::Resource => "resource",
         }
     }
-}
-
-/// A message from one process to another. Times are true, in nanoseconds since the run began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// The sender.
-    pub from: String,
-    /// The receiver.
-    pub to: String,
-    /// The time at which its first byte was sent.
-    pub sent: u64,
-    /// Its fate.
-    pub fate: Fate,
-    /// True if it answers another message.
-    pub is_reply: bool,
-    /// Its content in words.
-    pub words: String,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
-/// The fate of a message. Times are true, in nanoseconds since the run began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It arrived. `held` is true if a cut link held it meanwhile.
-    Arrived {
-        /// The time of arrival.
-        at: u64,
-        /// True if a cut link held it.
-        held: bool,
-    },
-    /// A cut link held it until the end of the run.
-    Held,
-    /// It was lost.
-    Lost {
-        /// The time at which it was lost.
-        at: u64,
-    },
 }

@@ -48,8 +48,7 @@ fn row(number: usize, picture: &Picture, index: usize) -> Markup {
 }
 
 fn messages(picture: &Picture) -> Markup {
-    use crate::run::Fate::{Arrived, Held, Lost};
-    use history::Nanos;
+    use history::Fate::{Arrived, Held, Lost};
     let name = |lane: usize| picture.lanes[lane].name.as_str();
     html! {
         table.messages {
@@ -72,10 +71,10 @@ fn messages(picture: &Picture) -> Markup {
                         td { code { (arrow.words) } }
                         td {
                             @match arrow.fate {
-                                Arrived { at, held: false } => { "arrived at " (Nanos(at)) }
-                                Arrived { at, held: true } => { "held by a cut link, arrived at " (Nanos(at)) }
+                                Arrived { at, held: false } => { "arrived at " (at) }
+                                Arrived { at, held: true } => { "held by a cut link, arrived at " (at) }
                                 Held => "held by a cut link to the end",
-                                Lost { at } => { "lost at " (Nanos(at)) }
+                                Lost { at } => { "lost at " (at) }
                             }
                         }
                     }

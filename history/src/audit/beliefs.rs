@@ -10,10 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::events::{Event, Nanos};
-use crate::vocabulary::{Kind, Name};
-
-/// The rate of a clock that runs true.
-const TRUE_RATE: u64 = 1_000_000_000;
+use crate::vocabulary::{Kind, Name, TRUE_RATE};
 
 /// The leases that holders trust, as far as a history has been observed.
 #[derive(Default)]

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::name::Name;
 
+/// The rate of a true clock, in local nanoseconds per billion true ones.
+pub const TRUE_RATE: u64 = 1_000_000_000;
+
 /// The effect of a fault. Its target is the process of its event, except for links, which name their ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

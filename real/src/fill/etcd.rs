@@ -189,7 +189,7 @@ fn place(fill: &EtcdFill, number: u64) -> Result<(String, String), KeyError> {
     random.set_stream(number);
     let lock = LockKey::new(&fill.key, &number.to_string())?;
     let owner = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
-    Ok((format!("lock/v1/{}/{owner}", lock.name()), owner))
+    Ok((lock.etcd_queue() + &owner, owner))
 }
 
 fn seconds(ttl: Duration) -> i64 {

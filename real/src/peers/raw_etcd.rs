@@ -2,10 +2,12 @@
 //! Both use etcd-client as its manual shows, with one lease for each client.
 #![allow(clippy::disallowed_methods, reason = "peers are measured on the machine's own clock and scheduler")]
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use dlock::LockKey;
 use etcd_client::{
     Client, Compare, CompareOp, Error, GetOptions, LockOptions, PutOptions, SortOrder, SortTarget, Txn, TxnOp,
 };
@@ -78,7 +80,7 @@ async fn open(members: &[String]) -> Result<(Client, i64), Error> {
 async fn transactions(members: &[String], job: &Job) -> Result<Slice, Error> {
     let (client, lease) = open(members).await?;
     let mut kv = client.kv_client();
-    let queue = format!("lock/v1/{}:0/", job.name);
+    let queue = LockKey::new(&job.name, "0").map_err(io::Error::other)?.etcd_queue();
     let mut slice = Slice { completed: job.operations, ..Slice::default() };
     let begun = Instant::now();
     for round in 0..=job.operations {

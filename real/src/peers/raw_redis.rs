@@ -11,6 +11,7 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::Instant;
 
+use dlock::LockKey;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisResult, cmd};
@@ -34,9 +35,10 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(job: &Job) -> Self {
-        let key = |part| format!("lock:v1:{{{}:0}}:{part}", job.name);
-        Self { owner: key("owner"), fence: key("fence"), freed: key("freed") }
+    /// Returns the keys of the job's lock with this id.
+    fn of(job: &Job, id: &str) -> io::Result<Self> {
+        let key = LockKey::new(&job.name, id).map_err(io::Error::other)?;
+        Ok(Self { owner: key.owner_key(), fence: key.fence_key(), freed: key.freed_channel() })
     }
 }
 
@@ -83,7 +85,7 @@ impl RedisCrate {
         let mut connection = self.connect().await?;
         let acquire: String = cmd("SCRIPT").arg("LOAD").arg(ACQUIRE).query_async(&mut connection).await?;
         let release: String = cmd("SCRIPT").arg("LOAD").arg(RELEASE).query_async(&mut connection).await?;
-        let keys = Keys::of(job);
+        let keys = Keys::of(job, "0")?;
         let mut slice = Slice { completed: job.operations, ..Slice::default() };
         let begun = Instant::now();
         for _ in 0..job.operations {
@@ -141,7 +143,7 @@ impl Peer for SocketEvalsha {
 impl SocketEvalsha {
     fn uncontended(&self, job: &Job) -> io::Result<Slice> {
         let mut wire = Wire::open(&self.server)?;
-        let Keys { owner, fence, freed } = Keys::of(job);
+        let Keys { owner, fence, freed } = Keys::of(job, "0")?;
         let (acquire, release) = (wire.load(ACQUIRE)?, wire.load(RELEASE)?);
         let ttl = job.ttl_ms.to_string();
         let acquire = command(&["EVALSHA", &acquire, "2", &owner, &fence, OWNER, &ttl]);
@@ -230,11 +232,11 @@ impl RedisBenchmark {
         let digest = Wire::open(&self.server)?.load(ACQUIRE)?;
         let (host, port) = self.server.split_once(':').unwrap_or((&self.server, "6379"));
         let commands = job.takes();
-        let key = format!("lock:v1:{{{}:__rand_int__}}", job.name);
+        let keys = Keys::of(job, "__rand_int__")?;
         let output = Command::new("redis-benchmark")
             .args(["-h", host, "-p", port, "-P", "64", "--csv", "-r", "1000000000"])
             .args(["-n", &commands.to_string(), "EVALSHA", &digest, "2"])
-            .args([&format!("{key}:owner"), &format!("{key}:fence"), OWNERS, &job.ttl_ms.to_string()])
+            .args([&keys.owner, &keys.fence, OWNERS, &job.ttl_ms.to_string()])
             .output()?;
         let told = String::from_utf8_lossy(&output.stdout);
         let rate = requests_per_second(&told).ok_or_else(|| {

@@ -1,10 +1,9 @@
 //! Decides whether a waiter that was not served kept asking for the lock.
 
 use history::text::{Names, holder};
-use history::{Event, Kind, Name, Nanos, Verdict};
+use history::{Event, Kind, Message, Name, Nanos, Verdict};
 
 use crate::sim::{CorePhase, Report};
-use crate::trace::message::Message;
 
 /// The requests of a run, and the times at which the lock became free.
 pub(super) struct Asking<'a> {
@@ -30,38 +29,37 @@ impl<'a> Asking<'a> {
             message.from == waiter.as_str() && !message.is_reply && message.words.contains(key)
         };
         let last = self.messages.iter().filter(is_request).map(|message| message.sent).max()?;
-        (last < self.served_from(waiter, verdict)).then_some(Nanos(last))
+        (last < self.served_from(waiter, verdict)).then_some(last)
     }
 
     /// Returns the time from which the waiter could have been served: the last, before the verdict, of the
     /// begin of the core phase, the end of a fault and the removal of another process's key.
-    fn served_from(&self, waiter: &Name, verdict: &Verdict) -> u64 {
+    fn served_from(&self, waiter: &Name, verdict: &Verdict) -> Nanos {
         let by_other = |owner: Option<&Name>| holder(owner) != waiter.as_str();
         let frees = |event: &&Event| match &event.kind {
             Kind::KeyDeleted { key, owner, .. } => *key == verdict.key && by_other(Some(owner)),
             Kind::KeyExpired { key, owner } => *key == verdict.key && by_other(owner.as_ref()),
             kind => matches!(kind, Kind::FaultHealed { .. }),
         };
-        let freed = self.events.iter().filter(frees).map(|event| event.at.0);
-        let core = self.core.map(|core| core.at.as_nanos());
-        freed.chain(core).filter(|at| *at <= verdict.at.0).max().unwrap_or(0)
+        let freed = self.events.iter().filter(frees).map(|event| event.at);
+        let core = self.core.map(|core| Nanos(core.at.as_nanos()));
+        freed.chain(core).filter(|at| *at <= verdict.at).max().unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use history::VerdictKind;
+    use history::{Fate, VerdictKind};
 
     use super::*;
     use crate::span::Span;
-    use crate::trace::message::Fate;
 
     fn request(millis: u64, words: &str) -> Message {
         Message {
             connection: 0,
             from: "a".to_owned(),
             to: "redis-1".to_owned(),
-            sent: Span::from_millis(millis).as_nanos(),
+            sent: Nanos(Span::from_millis(millis).as_nanos()),
             fate: Fate::Held,
             is_reply: false,
             words: words.to_owned(),

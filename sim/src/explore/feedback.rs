@@ -168,7 +168,7 @@ impl<O: Clone> Parent<O> {
         let faults = if steps.is_empty() || site.chance(TIMED) {
             self.timed(&sim, known, &mut site)
         } else {
-            from.faults(known, &sim.surveyed(&Points::new()), &|| steps.clone())
+            from.faults(known, sim.scene(), &|| steps.clone())
         };
         for fault in faults {
             if schedule.core.as_ref().is_some_and(|core| !core.allows(&fault)) {
@@ -193,9 +193,9 @@ impl<O: Clone> Parent<O> {
 
     /// Draws a fault at a time after the beginning.
     fn timed(&self, sim: &Sim, known: &Faults, site: &mut Site) -> Vec<Fault> {
-        let wait = Span::from_millis(site.below(2 * sim.scale_of_faults().as_nanos() / 1_000_000));
+        let wait = Span::from_millis(site.below(2 * sim.scene().scale().as_nanos() / 1_000_000));
         let when = Trigger::At(Span::from_nanos(self.new.at).plus(wait));
-        let fault = known.draw(&sim.surveyed(&Points::new()), site);
+        let fault = known.draw(sim.scene(), site);
         fault.map(|fault| Fault { when, ..fault }).into_iter().collect()
     }
 }

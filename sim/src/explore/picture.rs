@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use history::{Verdict, VerdictKind};
-use picture::{Fate, Finding, Message, Picture, Run};
+use picture::{Finding, Picture, Run};
 
 use super::sentence::of_verdict;
 use crate::sim::{self, Report, RunError, Schedule, Subject};
-use crate::trace::message;
 
 /// Runs the schedule with its messages recorded, and makes the picture of the run.
 ///
@@ -41,32 +40,13 @@ pub fn picture<S: Subject>(
     let mut findings: Vec<Finding> = report.verdicts.iter().map(finding).collect();
     // Overlaps come last: any lease allows them, and the other verdicts say what harm they did.
     findings.sort_by_key(|finding| (finding.is_excused, finding.verdict.kind == VerdictKind::Overlap));
-    let messages: Vec<Message> = report.messages.iter().map(Message::from).collect();
     Picture::of(&Run {
         title,
         about: &schedule.about,
         events: &report.events,
         names: &report.names,
         findings: &findings,
-        messages: &messages,
+        messages: &report.messages,
         roles: &BTreeMap::new(),
     })
-}
-
-impl From<&message::Message> for Message {
-    fn from(message: &message::Message) -> Self {
-        Self {
-            from: message.from.clone(),
-            to: message.to.clone(),
-            sent: message.sent,
-            fate: match message.fate {
-                message::Fate::Arrived { at, held } => Fate::Arrived { at, held },
-                message::Fate::Held => Fate::Held,
-                message::Fate::Lost { at } => Fate::Lost { at },
-            },
-            is_reply: message.is_reply,
-            words: message.words.clone(),
-            bytes: message.bytes.clone(),
-        }
-    }
 }

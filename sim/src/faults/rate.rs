@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use history::VerdictKind;
+use history::{TRUE_RATE, VerdictKind};
 
 use super::action::{Action, Fault, FaultCheck};
 use super::draw::{FaultDraw, Variant};
@@ -14,7 +14,6 @@ use super::step::ClockStep;
 use super::strike::Strike;
 use crate::field_path::Invalid;
 use crate::span::Span;
-use crate::world::clock::TRUE_RATE;
 
 /// The largest factor, and the inverse of the smallest. Factors beyond are most likely mistakes.
 const FACTOR_MAX: f64 = 1000.0;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use history::{VerdictKind, in_whole_units};
+use history::{TRUE_RATE, VerdictKind, in_whole_units};
 
 use super::action::{Action, Fault, FaultCheck};
 use super::draw::{FaultDraw, Variant};
@@ -12,7 +12,6 @@ use super::scene::Scene;
 use super::strike::Strike;
 use crate::field_path::Invalid;
 use crate::span::{Shift, Span};
-use crate::world::clock::TRUE_RATE;
 
 /// Shifts a process's wall clock gradually.
 #[derive(Clone, Debug)]

@@ -4,14 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use history::{ClockFault, Effect, Kind, LinkFault, Name};
+use history::{ClockFault, Effect, Kind, LinkFault, Name, TRUE_RATE};
 
 use super::call::Call;
 use super::link::Link;
 use super::scene::Role;
 use crate::record::note;
 use crate::span::Span;
-use crate::world::clock::TRUE_RATE;
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
 

@@ -44,7 +44,6 @@ pub struct Sim {
     pub(super) limit: Duration,
     pub(super) real_limit: Duration,
     pub(super) linger: Duration,
-    pub(super) scale: Span,
     pub(super) cast: Cast,
     pub(super) aliases: Vec<(String, String)>,
     pub(super) faults: Vec<Fault>,
@@ -70,8 +69,7 @@ impl Sim {
             limit: Duration::from_secs(60),
             real_limit: Duration::from_secs(60),
             linger: Duration::from_secs(5),
-            scale: Span::from_secs(1),
-            cast: Cast::default(),
+            cast: Cast { scale: Span::from_secs(1), ..Cast::default() },
             aliases: Vec::new(),
             faults: Vec::new(),
             core: None,
@@ -212,7 +210,7 @@ impl Sim {
     /// Sets the unit for the durations of drawn faults, such as the TTL of a lease: they last for up to three
     /// units. Default 1 s.
     pub fn scale(&mut self, scale: Duration) -> &mut Self {
-        self.scale = Span::from_nanos(u64::try_from(scale.as_nanos()).unwrap_or(u64::MAX));
+        self.cast.scale = Span::from_nanos(u64::try_from(scale.as_nanos()).unwrap_or(u64::MAX));
         self
     }
 
@@ -256,14 +254,9 @@ impl Sim {
         self
     }
 
-    /// Returns the processes and servers, against which faults are checked.
+    /// Returns the scene against which faults are checked, and for which they are drawn.
     pub(crate) fn scene(&self) -> &dyn Scene {
         &self.cast
-    }
-
-    /// Returns the unit of the durations of faults.
-    pub(crate) fn scale_of_faults(&self) -> Span {
-        self.scale
     }
 
     /// Returns the names under which the history knows several servers.

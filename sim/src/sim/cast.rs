@@ -1,5 +1,6 @@
 //! The cast of a world: its processes and servers, and the names of the clusters, locks and resources.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use super::process::Process;
 use crate::faults::{Role, Scene};
 use crate::servers::host::Host;
+use crate::span::Span;
 
 /// The main task of a process, in one of its lives.
 pub(crate) type Main = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -19,7 +21,11 @@ pub(crate) enum Body {
     Host { host: Arc<dyn Host>, role: Role },
 }
 
-/// The processes of a world, and the names of its clusters, locks and resources.
+/// The points that each process passed in a run without faults, by the name of the process.
+pub(crate) type Points = BTreeMap<String, Vec<String>>;
+
+/// The processes of a world, and the names of its clusters, locks and resources: the scene against which its
+/// faults are checked and for which they are drawn.
 #[derive(Default)]
 pub(crate) struct Cast {
     pub(super) names: Vec<String>,
@@ -29,6 +35,10 @@ pub(crate) struct Cast {
     pub(super) clusters: Vec<String>,
     /// The names of locks and resources.
     pub(super) keys: Vec<String>,
+    /// The unit of the durations of drawn faults.
+    pub(super) scale: Span,
+    /// The points at which drawn faults may be aimed.
+    pub(super) points: Arc<Points>,
 }
 
 impl Cast {
@@ -105,5 +115,13 @@ impl Scene for Cast {
         let mut speakers = self.with_role(Role::Server);
         speakers.extend(self.clusters.iter().cloned());
         speakers
+    }
+
+    fn scale(&self) -> Span {
+        self.scale
+    }
+
+    fn points(&self, process: &str) -> Vec<String> {
+        self.points.get(process).cloned().unwrap_or_default()
     }
 }

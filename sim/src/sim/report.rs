@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use history::text::{self, Names, holder};
-use history::{Event, Kind, Name, Summary, Verdict, VerdictKind, WriteBy};
+use history::{Event, Kind, Message, Name, Summary, Verdict, VerdictKind, WriteBy};
 
 use super::check::Finding;
 use super::steps::Step;
 use crate::probes::Probes;
-use crate::trace::message::Message;
 use crate::world::capture::Capture;
 
 /// The requests to one simulated server in a run.

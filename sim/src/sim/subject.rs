@@ -11,11 +11,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::builder::Sim;
+use super::cast::Points;
 use super::core;
 use super::error::RunError;
 use super::point;
 use super::report::Report;
-use super::scene::Points;
 use super::schedule::{Schedule, ScheduleError};
 use super::steps::Step;
 use super::strategy::{Material, Strategy};
@@ -83,11 +83,11 @@ pub trait Subject: Sync {
         let mut schedule = Schedule::of(&sim, options);
         schedule.about = from.about();
         let known = from.faults.clone().unwrap_or_else(|| self.faults());
-        let scene = sim.surveyed(&from.points);
-        let faults = from.faults(&known, &scene, &|| steps(self, &schedule));
+        sim.cast.points = Arc::clone(&from.points);
+        let faults = from.faults(&known, sim.scene(), &|| steps(self, &schedule));
         // A limit to certain kinds holds for all faults, and the core phase has faults of other kinds.
         if from.faults.is_none() && !sim.quorums.is_empty() {
-            let (clients, latest) = (sim.scene().with_role(Role::Client), sim.scale_of_faults().times(4));
+            let (clients, latest) = (sim.scene().with_role(Role::Client), sim.scene().scale().times(4));
             schedule.core = core::draw(&mut from.site("core"), &sim.quorums, &clients, latest);
         }
         for fault in faults {

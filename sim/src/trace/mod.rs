@@ -1,8 +1,7 @@
 //! Runs for people and for other programs: [`text`] writes a line for each event, [`side_by_side`] compares
-//! runs, [`message`] is what processes sent each other, [`messages`] reads it from the bytes.
+//! runs, [`messages`] reads what processes sent each other from the bytes.
 //! [`pcap`] writes a run as a packet capture, [`perfetto`] as a trace for Perfetto.
 
-pub mod message;
 pub mod messages;
 pub mod pcap;
 pub mod perfetto;

@@ -4,8 +4,7 @@
 //! at the same rate and can be stepped. A slew is a changed rate for some time, as with `adjtime`, so both
 //! clocks show it. Clock faults are data: nothing here waits or wakes.
 
-/// The rate of a true clock, in local nanoseconds per billion true ones.
-pub const TRUE_RATE: u64 = 1_000_000_000;
+use history::TRUE_RATE;
 
 /// The wall clocks' time at the start of a run, in nanoseconds since the Unix epoch: 2026-01-01T00:00:00Z.
 pub const EPOCH_NANOS: u64 = 1_767_225_600 * 1_000_000_000;

@@ -1,11 +1,11 @@
 //! Arrows: messages between lanes, or requests and their answers.
 
+use history::Fate;
 use maud::{Markup, html};
 
 use super::{Drawing, px, text};
 use crate::layout::{LOST_WAY, WORDS_LINE};
 use crate::model::{Arrow, Mark};
-use crate::run::Fate;
 
 impl Drawing<'_> {
     pub(super) fn messages(&self, picture: usize) -> Markup {

@@ -1,9 +1,8 @@
 //! Lists the items of a drawing, in the order of time.
 
-use history::Nanos;
+use history::{Fate, Nanos};
 
 use crate::model::{Picture, SpanKind};
-use crate::run::Fate;
 
 /// An item to place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +53,7 @@ pub(super) fn items(pictures: &[Picture]) -> Vec<(Nanos, Item)> {
         for (arrow, message) in picture.arrows.iter().enumerate() {
             items.push((message.sent, Item::Sending { picture: number, arrow }));
             let to = match message.fate {
-                Fate::Arrived { at, .. } | Fate::Lost { at } => Nanos(at),
+                Fate::Arrived { at, .. } | Fate::Lost { at } => at,
                 Fate::Held => message.sent,
             };
             items.push((to, Item::Arrival { picture: number, arrow }));

@@ -8,7 +8,7 @@ mod names;
 
 use std::collections::BTreeMap;
 
-use history::Nanos;
+use history::{Fate, Nanos};
 
 use self::areas::{Area, Areas};
 use self::items::{Item, items};
@@ -16,7 +16,6 @@ use self::label::Space;
 pub(crate) use self::label::{LABEL_LINE, Label, WORDS_LINE};
 pub(crate) use self::names::Name;
 use crate::model::{Arrow, Edge, Picture};
-use crate::run::Fate;
 
 /// The form of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

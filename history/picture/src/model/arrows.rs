@@ -1,10 +1,9 @@
 //! Messages as arrows between lanes.
 
-use history::Nanos;
+use history::Message;
 
 use super::Arrow;
 use super::cast::Cast;
-use crate::run::Message;
 
 /// Returns the arrows of the messages, in the order of their sending.
 pub(super) fn arrows(messages: &[Message], cast: &Cast<'_>) -> Vec<Arrow> {
@@ -12,7 +11,7 @@ pub(super) fn arrows(messages: &[Message], cast: &Cast<'_>) -> Vec<Arrow> {
         Some(Arrow {
             from: cast.lane(&message.from)?,
             to: cast.lane(&message.to)?,
-            sent: Nanos(message.sent),
+            sent: message.sent,
             fate: message.fate,
             is_reply: message.is_reply,
             words: message.words.clone(),

@@ -81,11 +81,11 @@ fn mark(event: &Event, number: usize, lane: usize, cast: &Cast<'_>) -> Mark {
 
 /// Returns the end of the picture: the last event or message.
 fn end(run: &Run<'_>) -> Nanos {
-    use crate::run::Fate::{Arrived, Held, Lost};
+    use history::Fate::{Arrived, Held, Lost};
     let last = run.events.last().map_or(Nanos(0), |event| event.at);
     let messages = run.messages.iter().map(|message| match message.fate {
-        Arrived { at, .. } | Lost { at } => Nanos(at),
-        Held => Nanos(message.sent),
+        Arrived { at, .. } | Lost { at } => at,
+        Held => message.sent,
     });
     messages.fold(last, Nanos::max)
 }

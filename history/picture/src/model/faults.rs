@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use history::{ClockFault, Effect, Event, Kind, Nanos, in_whole_units};
+use history::{ClockFault, Effect, Event, Kind, Nanos, TRUE_RATE, in_whole_units};
 
 use super::bars::{Bars, Id, Look};
 use super::{Edge, SpanKind};
-
-/// The rate of a clock that runs true.
-const TRUE_RATE: i128 = 1_000_000_000;
 
 /// Differences of clocks up to this many nanoseconds are not shown.
 const CLOSE_NANOS: i128 = 1_000_000;
@@ -23,7 +20,7 @@ pub(super) struct Faults {
 #[derive(Clone, Copy)]
 struct Clock {
     ahead_nanos: i128,
-    rate: i128,
+    rate: u64,
     since: Nanos,
 }
 
@@ -43,7 +40,7 @@ impl Faults {
                     bars.close(&id, edge);
                 }
             }
-            Kind::ClockRate { rate } => self.rate(lane, edge, i128::from(*rate), bars),
+            Kind::ClockRate { rate } => self.rate(lane, edge, *rate, bars),
             Kind::ProcessCrashed { .. } | Kind::ServerStopped { .. } => {
                 bars.close_all(edge, |id| id.lane == lane && id.kind == SpanKind::Pause);
                 bars.open(Id::new(lane, SpanKind::Down, ""), edge, look("down"));
@@ -55,7 +52,7 @@ impl Faults {
         }
     }
 
-    fn rate(&mut self, lane: usize, edge: Edge, rate: i128, bars: &mut Bars) {
+    fn rate(&mut self, lane: usize, edge: Edge, rate: u64, bars: &mut Bars) {
         let clock = self.clock(lane, edge.at);
         clock.rate = rate;
         let clock = *clock;
@@ -74,7 +71,8 @@ impl Faults {
     fn clock(&mut self, lane: usize, at: Nanos) -> &mut Clock {
         let clock = self.clocks.entry(lane).or_insert(Clock { ahead_nanos: 0, rate: TRUE_RATE, since: at });
         let passed = i128::from(at.0.saturating_sub(clock.since.0));
-        clock.ahead_nanos += passed * (clock.rate - TRUE_RATE) / TRUE_RATE;
+        let true_rate = i128::from(TRUE_RATE);
+        clock.ahead_nanos += passed * (i128::from(clock.rate) - true_rate) / true_rate;
         clock.since = at;
         clock
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use history::{Effect, Event, Kind};
+use history::{Effect, Event, Kind, Message};
 
 use super::Lane;
-use crate::run::{Message, Role};
+use crate::run::Role;
 
 /// Returns the lanes of all processes that have an event or a message, in order.
 pub(super) fn lanes(events: &[Event], messages: &[Message], roles: &BTreeMap<String, Role>) -> Vec<Lane> {

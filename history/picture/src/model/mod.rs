@@ -17,9 +17,9 @@ mod verdicts;
 pub use label::Shape;
 pub use state::Change;
 
-use history::{Nanos, VerdictKind};
+use history::{Fate, Nanos, VerdictKind};
 
-use crate::run::{Fate, Role, Run};
+use crate::run::{Role, Run};
 
 /// The most events that are drawn.
 pub const EVENTS_MAX: usize = 10_000;
@@ -182,7 +182,7 @@ impl Arrow {
     /// Returns true if the message arrived late: a cut link held it, or a link was slow.
     pub fn is_late(&self) -> bool {
         match self.fate {
-            Fate::Arrived { at, held } => held || at.saturating_sub(self.sent.0) > LATE_NANOS,
+            Fate::Arrived { at, held } => held || at.0.saturating_sub(self.sent.0) > LATE_NANOS,
             Fate::Held | Fate::Lost { .. } => false,
         }
     }
@@ -193,7 +193,7 @@ impl Arrow {
         match self.fate {
             Fate::Arrived { held: true, .. } => format!("{words} (held by a cut link)"),
             Fate::Arrived { at, .. } if self.is_late() => {
-                format!("{words} (takes {} s)", Nanos(at.saturating_sub(self.sent.0)))
+                format!("{words} (takes {} s)", Nanos(at.0.saturating_sub(self.sent.0)))
             }
             Fate::Arrived { .. } => words.clone(),
             Fate::Held => format!("{words} (held by a cut link to the end)"),
@@ -204,7 +204,7 @@ impl Arrow {
     /// Returns true if its end has a time of its own, after its start.
     pub(crate) const fn is_long(&self) -> bool {
         match self.fate {
-            Fate::Arrived { at, .. } | Fate::Lost { at } => at > self.sent.0,
+            Fate::Arrived { at, .. } | Fate::Lost { at } => at.0 > self.sent.0,
             Fate::Held => false,
         }
     }

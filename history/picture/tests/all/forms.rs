@@ -1,7 +1,7 @@
 //! The page, the drawing and the terminal show the same picture.
 
-use history::VerdictKind;
-use picture::{Fate, Role, SpanKind};
+use history::{Fate, Nanos, VerdictKind};
+use picture::{Role, SpanKind};
 use scraper::{Html, Selector};
 
 use crate::{history, late_write, message, picture, picture_with};
@@ -77,10 +77,10 @@ fn the_first_difference_of_two_runs_is_marked() {
 #[test]
 fn lost_and_held_messages_are_drawn_as_such() {
     let fates = [
-        (Fate::Arrived { at: 9_000_000, held: false }, "message arrived"),
-        (Fate::Arrived { at: 9_000_000, held: true }, "message late"),
+        (Fate::Arrived { at: Nanos(9_000_000), held: false }, "message arrived"),
+        (Fate::Arrived { at: Nanos(9_000_000), held: true }, "message late"),
         (Fate::Held, "message held"),
-        (Fate::Lost { at: 9_000_000 }, "message lost"),
+        (Fate::Lost { at: Nanos(9_000_000) }, "message lost"),
     ];
     let messages = fates.map(|(fate, _)| message("SET k", 5_000_000, fate));
     let drawn = picture_with("run", &late_write().events, &messages);
@@ -128,7 +128,7 @@ fn no_label_of_the_drawing_is_cut() {
     let name = "worker-with-a-name-that-is-longer-than-its-lane-is-wide";
     let mut events = late_write().events;
     events[0].process = history::Name::from(name);
-    let arrived = Fate::Arrived { at: 9_000_000, held: false };
+    let arrived = Fate::Arrived { at: Nanos(9_000_000), held: false };
     let pair = ["one", "other"].map(|run| picture_with(run, &events, &[message(words, 5_000_000, arrived)]));
     let svg = picture::svg(&pair);
     let svg = roxmltree::Document::parse(&svg).unwrap();
@@ -145,7 +145,7 @@ fn no_label_of_the_drawing_is_cut() {
 
 #[test]
 fn a_slow_message_and_its_delay_are_told() {
-    let slow = message("PUT", 0, Fate::Arrived { at: 3_000_000_000, held: false });
+    let slow = message("PUT", 0, Fate::Arrived { at: Nanos(3_000_000_000), held: false });
     let drawn = picture_with("run", &late_write().events, &[slow]);
     assert!(drawn.arrows[0].is_late());
     assert_eq!(drawn.arrows[0].told(), "PUT (takes 3.000 s)");

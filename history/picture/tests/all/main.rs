@@ -11,8 +11,8 @@ mod state;
 use std::collections::BTreeMap;
 
 use history::text::Names;
-use history::{Event, History, Rules, Verdict, audit};
-use picture::{Fate, Finding, Message, Picture, Run};
+use history::{Event, Fate, History, Message, Nanos, Rules, Verdict, audit};
+use picture::{Finding, Picture, Run};
 
 /// A history of a holder that pauses for longer than its lease, and writes after the next one has written.
 fn late_write() -> History {
@@ -84,6 +84,14 @@ fn picture_with(title: &str, events: &[Event], messages: &[Message]) -> Picture 
 
 /// Returns a message from `a` to `redis-1` with this content.
 fn message(words: &str, sent: u64, fate: Fate) -> Message {
-    let (from, to) = ("a".to_owned(), "redis-1".to_owned());
-    Message { from, to, sent, fate, is_reply: false, words: words.to_owned(), bytes: b"*1\r\n".to_vec() }
+    Message {
+        connection: 0,
+        from: "a".to_owned(),
+        to: "redis-1".to_owned(),
+        sent: Nanos(sent),
+        fate,
+        is_reply: false,
+        words: words.to_owned(),
+        bytes: b"*1\r\n".to_vec(),
+    }
 }

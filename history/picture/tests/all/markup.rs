@@ -1,6 +1,7 @@
 //! Names in a history come from users: markup in them comes out as text.
 
-use picture::{Fate, Schedule};
+use history::Fate;
+use picture::Schedule;
 use scraper::{Html, Selector};
 
 use crate::{history, message, picture_with};

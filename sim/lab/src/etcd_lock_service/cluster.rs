@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dlock::{BackendError, Claim, Instant, Runtime, timeout_at};
+use dlock::{BackendError, Claim, Instant, LockKey, Runtime, timeout_at};
 use etcd_client::{Client, ConnectOptions, Error, GetOptions, LockOptions};
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -179,5 +179,5 @@ impl Cluster {
 
 /// Returns the name of a lock, the same as in `dlock::etcd`.
 fn queue(claim: &Claim) -> String {
-    format!("lock/v1/{}", claim.key.name())
+    [LockKey::ETCD_PREFIX, claim.key.name()].concat()
 }

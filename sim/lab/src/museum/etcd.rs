@@ -23,7 +23,7 @@ pub(super) struct Seen {
 
 /// Returns the prefix of the keys of the lock's queue, as in `dlock::etcd` and in the history.
 pub(super) fn queue(claim: &Claim) -> String {
-    format!("lock/v1/{}/", claim.key.name())
+    claim.key.etcd_queue()
 }
 
 /// Returns the claim's own key in the queue.

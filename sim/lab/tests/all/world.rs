@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dlock::Runtime;
+use history::TRUE_RATE;
 use sim::entropy::Entropy;
 use sim::world::World;
-use sim::world::clock::TRUE_RATE;
 use sim::world::process::ProcessId;
 use sim::world::runtime::SimRuntime;
 use sim::world::stream::SimStream;

@@ -258,7 +258,7 @@ impl<S: Subject> Keeper<'_, S> {
 }
 
 fn default_kinds<S: Subject>(subject: &S, base: &Schedule<S::Options>) -> Result<Vec<Kind>, RunError> {
-    Ok(Kind::all(sim::build(subject, base)?.scale_of_faults()))
+    Ok(Kind::all(sim::build(subject, base)?.scene().scale()))
 }
 
 /// Returns the hash of everything that the result of a search depends on, including the first faults, by

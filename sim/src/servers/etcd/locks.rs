@@ -10,15 +10,13 @@
 
 use std::collections::BTreeMap;
 
+use dlock::LockKey;
 use etcd_client::proto::PbKeyValue;
 use history::{Kind, Name};
 
 use super::Observer;
 use super::store::Change;
 use crate::record::tell;
-
-/// The prefix of the keys of all locks.
-const PREFIX: &[u8] = b"lock/v1/";
 
 /// A change of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,8 +257,8 @@ impl Entry {
 
 /// Returns the name of the lock in whose queue the key is, and the last part of the key.
 fn lock_name(key: &[u8]) -> Option<(&str, &str)> {
-    let rest = std::str::from_utf8(key.strip_prefix(PREFIX)?).ok()?;
-    rest.rsplit_once('/').filter(|(name, _)| !name.is_empty())
+    let key = std::str::from_utf8(key).ok()?;
+    key.strip_prefix(LockKey::ETCD_PREFIX)?.rsplit_once('/').filter(|(name, _)| !name.is_empty())
 }
 
 fn owner(kv: &PbKeyValue, last: &str) -> String {

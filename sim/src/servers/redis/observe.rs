@@ -147,10 +147,9 @@ impl Unit<'_> {
 /// As [`LockView::lock_of`], for the keys of [`dlock::LockKey`] alone.
 fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
     let key = std::str::from_utf8(key).ok()?;
-    let (name, part) = key.strip_prefix("lock:v1:{")?.rsplit_once("}:")?;
-    match part {
-        "owner" => Some((name, Part::Owner)),
-        "fence" => Some((name, Part::Fence)),
+    match dlock::LockKey::split_stored(key)? {
+        (name, "owner") => Some((name, Part::Owner)),
+        (name, "fence") => Some((name, Part::Fence)),
         _ => None,
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::message::Fate;
+use history::{Fate, Nanos};
+
 use crate::world::capture::{Connection, Passage, Side};
 
 /// The bytes that one end of a connection sent.
@@ -60,14 +61,14 @@ impl Flow {
 
     /// Returns when the first byte of `ranges` was sent, and what became of all of them. `None` if they are
     /// empty.
-    pub(super) fn passage(&self, ranges: &[Range<usize>]) -> Option<(u64, Fate)> {
+    pub(super) fn passage(&self, ranges: &[Range<usize>]) -> Option<(Nanos, Fate)> {
         let first = ranges.iter().find(|range| !range.is_empty())?;
         let sent = self.sent(first.start)?;
         let overlaps = |piece: &&Piece| {
             ranges.iter().any(|range| range.start < piece.range.end && piece.range.start < range.end)
         };
         let passages = self.segments.iter().filter(overlaps).map(|piece| piece.passage);
-        passages.map(fate).reduce(worse).map(|fate| (sent, fate))
+        passages.map(fate).reduce(worse).map(|fate| (Nanos(sent), fate))
     }
 
     fn piece(&self, at: usize) -> Option<&Piece> {
@@ -79,10 +80,10 @@ impl Flow {
 /// Returns what became of a message with this passage.
 pub(super) fn fate(passage: Passage) -> Fate {
     match passage {
-        Passage::Arrives(at) => Fate::Arrived { at, held: false },
-        Passage::Released { arrives: at, .. } => Fate::Arrived { at, held: true },
+        Passage::Arrives(at) => Fate::Arrived { at: Nanos(at), held: false },
+        Passage::Released { arrives: at, .. } => Fate::Arrived { at: Nanos(at), held: true },
         Passage::Held => Fate::Held,
-        Passage::Lost(at) => Fate::Lost { at },
+        Passage::Lost(at) => Fate::Lost { at: Nanos(at) },
     }
 }
 

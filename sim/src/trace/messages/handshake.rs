@@ -1,8 +1,9 @@
 //! The opening of a connection as messages, if the network held, slowed or lost it: without them, a request
 //! that waits for its connection would be nowhere in the picture.
 
+use history::{Fate, Message, Nanos};
+
 use super::flow::fate;
-use crate::trace::message::{Fate, Message};
 use crate::world::capture::Capture;
 
 /// The words of a request for a connection, and of its answer.
@@ -24,7 +25,7 @@ pub(super) fn messages(capture: &Capture) -> Vec<Message> {
                 connection: capture.connections.len() + number,
                 from: from.clone(),
                 to: to.clone(),
-                sent: leg.sent,
+                sent: Nanos(leg.sent),
                 fate,
                 is_reply,
                 words: words.to_owned(),

@@ -18,8 +18,9 @@ mod zookeeper;
 
 use std::ops::Range;
 
+use history::Message;
+
 use self::flow::Flow;
-use super::message::Message;
 use crate::world::capture::{Capture, Connection, Side};
 
 /// A message in the bytes of one direction.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use dlock_zookeeper::path::ROOT;
 use dlock_zookeeper::wire::{
     ConnectRequest, ConnectResponse, EventKind, Op, REQUEST_BYTES_MAX, Reader, Reply, ReplyHeader, Request,
     Stat, WatcherEvent, WireError, code, xid,
@@ -15,9 +16,6 @@ use super::words::{joined, text};
 
 /// The operation of each request, by its number.
 type Ops = BTreeMap<i32, Op>;
-
-/// The beginning of the paths of all locks (`dlock`'s options of ZooKeeper).
-const LOCKS: &str = "/locks/";
 
 /// Splits the bytes of a client and of a server.
 pub(super) fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
@@ -164,7 +162,8 @@ fn existing(stat: &Stat) -> String {
 
 /// Formats a path: of a lock of the library without the prefix that all of them share.
 fn path(path: &str) -> String {
-    text(path.strip_prefix(LOCKS).filter(|rest| !rest.is_empty()).unwrap_or(path).as_bytes())
+    let below = path.strip_prefix(ROOT).and_then(|rest| rest.strip_prefix('/'));
+    text(below.filter(|rest| !rest.is_empty()).unwrap_or(path).as_bytes())
 }
 
 const fn happened(kind: EventKind) -> &'static str {

@@ -9,12 +9,11 @@ mod proto;
 mod slices;
 mod tracks;
 
-use history::Event;
+use history::{Event, Fate, Message};
 use prost::Message as _;
 
 use self::proto::{BEGIN, END, INSTANT, SEQUENCE_BEGINS, Trace, TracePacket, TrackEvent};
 use self::tracks::Tracks;
-use super::message::{Fate, Message};
 use super::text::{Names, describe};
 
 /// The number of the one sequence of packets.
@@ -94,10 +93,10 @@ fn add_message(message: &Message, flow: u64, tracks: &mut Tracks, timed: &mut Ve
         Fate::Held => " (held by a cut link)".to_owned(),
         Fate::Lost { .. } => " (lost)".to_owned(),
     };
-    let mut sent = instant(message.sent, tracks.track(&message.from, SENDS), words(fate));
+    let mut sent = instant(message.sent.0, tracks.track(&message.from, SENDS), words(fate));
     if let Fate::Arrived { at, .. } = message.fate {
         sent.event.flow_ids = vec![flow];
-        let mut arrived = instant(at, tracks.track(&message.to, RECEIVES), words(String::new()));
+        let mut arrived = instant(at.0, tracks.track(&message.to, RECEIVES), words(String::new()));
         arrived.event.terminating_flow_ids = vec![flow];
         timed.push(arrived);
     }

@@ -4,10 +4,7 @@
 use std::collections::BTreeMap;
 
 use history::text::{Names, short};
-use history::{Effect, Event, Kind, Name};
-
-/// The rate of a clock that runs true.
-const TRUE_RATE: u64 = 1_000_000_000;
+use history::{Effect, Event, Kind, Name, TRUE_RATE};
 
 /// A duration of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use history::{Fate, Message, Nanos};
 use sim::faults::{Crash, Cut, Delay, Pause, Reset};
-use sim::trace::message::{Fate, Message};
 use sim::world::stream::SimStream;
 use sim::{Control, Sim};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,7 +29,7 @@ fn messages<F: Future<Output = ()>>(script: impl FnOnce(Control) -> F + Send) ->
 
 /// Returns the words of each message, with its sending and its fate in milliseconds.
 fn shown(messages: &[Message]) -> Vec<String> {
-    let millis = |nanos: u64| nanos / 1_000_000;
+    let millis = |at: Nanos| at.0 / 1_000_000;
     let shown = messages.iter().map(|message| {
         let fate = match message.fate {
             Fate::Arrived { at, held: false } => format!("arrived at {}", millis(at)),

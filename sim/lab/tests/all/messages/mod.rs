@@ -22,8 +22,7 @@ pub fn recorded(name: &str, arm: Arm) -> Report {
 fn page(report: &Report) -> String {
     let lines = report.messages.iter().map(|message| {
         let arrow = if message.is_reply { "⇠" } else { "→" };
-        let sent = history::Nanos(message.sent);
-        let (from, to) = (&message.from, &message.to);
+        let (sent, from, to) = (message.sent, &message.from, &message.to);
         format!("{sent:>8} {from:>10} {arrow} {to:<10} {}   {:?}\n", message.words, message.fate)
     });
     lines.collect()

@@ -1,12 +1,10 @@
 //! Messages, keys, values and leases of etcd as words.
 
+use dlock::LockKey;
 use etcd_client::proto::PbKeyValue;
 use prost::Message;
 
 use super::super::words::text;
-
-/// The beginning of the keys of all locks (`dlock`'s `etcd/place.rs`).
-const LOCKS: &[u8] = b"lock/v1/";
 
 /// Returns the last part of a path: `Range` of `/etcdserverpb.KV/Range`.
 pub(super) fn method(path: &str) -> &str {
@@ -20,7 +18,7 @@ pub(super) fn of<M: Message + Default, T>(body: &[u8], format: impl FnOnce(M) ->
 
 /// Formats a key: of a lock of the library as `orders:42/7f3c`, with the first digits of the owner token.
 pub(super) fn key(key: &[u8]) -> String {
-    text(key.strip_prefix(LOCKS).filter(|rest| !rest.is_empty()).unwrap_or(key))
+    text(key.strip_prefix(LockKey::ETCD_PREFIX.as_bytes()).filter(|rest| !rest.is_empty()).unwrap_or(key))
 }
 
 /// Formats the keys from `from` up to `end`: one key, those that begin with `from` (`orders:42/*`), or a

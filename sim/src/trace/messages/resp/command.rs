@@ -1,15 +1,11 @@
 //! The words of a command, such as `SET orders:42 a:7f3c NX PX 2000`, or `EVALSHA renew orders:42 a:7f3c
 //! 2000` for a script of the lock library.
 
+use dlock::LockKey;
+
 use super::super::words::{joined, text};
 use super::scripts;
 use super::value::Value;
-
-/// The beginning of the keys of a lock, and the ends of them that are left out or kept (`dlock`'s `key.rs`).
-const LOCK: &str = "lock:v1:{";
-const OWNER: &str = "}:owner";
-const FENCE: &str = "}:fence";
-const FREED: &str = "}:freed";
 
 /// Formats a command. Keys of the lock library appear as the name of their lock.
 pub(super) fn words(command: &Value<'_>) -> String {
@@ -32,16 +28,16 @@ pub(super) fn words(command: &Value<'_>) -> String {
 /// Formats a key or an argument: the key that holds an owner token as the name of its lock (`orders:42`), the
 /// other two as `orders:42:fence` and `orders:42:freed`.
 pub(super) fn key(bytes: &[u8]) -> String {
-    let stored = std::str::from_utf8(bytes).ok().and_then(|key| key.strip_prefix(LOCK));
-    let Some(stored) = stored else { return text(bytes) };
-    if let Some(name) = stored.strip_suffix(OWNER) {
-        return text(name.as_bytes());
+    match stored(bytes) {
+        Some((name, "owner")) => text(name.as_bytes()),
+        Some((name, part @ ("fence" | "freed"))) => text(format!("{name}:{part}").as_bytes()),
+        _ => text(bytes),
     }
-    let other = [FENCE, FREED].into_iter().find_map(|end| Some((stored.strip_suffix(end)?, &end[1..])));
-    match other {
-        Some((name, end)) => text([name, end].concat().as_bytes()),
-        None => text(bytes),
-    }
+}
+
+/// Returns the name and the part of a lock whose key or channel it is.
+fn stored(key: &[u8]) -> Option<(&str, &str)> {
+    LockKey::split_stored(std::str::from_utf8(key).ok()?)
 }
 
 fn is(args: &[&[u8]], verb: &[u8]) -> bool {
@@ -55,9 +51,7 @@ fn keys<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
 /// Formats the keys and arguments of a script of the lock library, without the counter that belongs to each
 /// lock.
 fn without_fences<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
-    args.iter()
-        .filter(|arg| !(arg.starts_with(LOCK.as_bytes()) && arg.ends_with(FENCE.as_bytes())))
-        .map(|arg| key(arg))
+    args.iter().filter(|arg| !matches!(stored(arg), Some((_, "fence")))).map(|arg| key(arg))
 }
 
 /// Formats an unknown script: the beginning of its digest, or its text without indentation.

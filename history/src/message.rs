@@ -1,4 +1,6 @@
-//! A message between two processes of a run, as a picture of the run shows it and as a packet capture has it.
+//! A message between two processes of a run.
+
+use crate::events::Nanos;
 
 /// A message: a command or a reply, or the part of one that was sent when its connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,8 +11,8 @@ pub struct Message {
     pub from: String,
     /// The process that it was sent to.
     pub to: String,
-    /// The true time at which its first byte was sent, in nanoseconds since the run began.
-    pub sent: u64,
+    /// The true time at which its first byte was sent.
+    pub sent: Nanos,
     /// Its fate.
     pub fate: Fate,
     /// True if it answers an earlier message of the same connection.
@@ -21,23 +23,21 @@ pub struct Message {
     pub bytes: Vec<u8>,
 }
 
-/// The fate of a message.
+/// The fate of a message. Times are true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrived at this true time, in nanoseconds since the run began. `held` is true if a cut link held it
-    /// meanwhile.
+    /// It arrived. `held` is true if a cut link held it meanwhile.
     Arrived {
         /// The time of arrival.
-        at: u64,
+        at: Nanos,
         /// True if a cut link held it.
         held: bool,
     },
     /// A cut link held it until the end of the run.
     Held,
-    /// It was lost at this true time, in nanoseconds since the run began: its connection was reset, or a host
-    /// lost power, or its receiver had gone.
+    /// It was lost: its connection was reset, or a host lost power, or its receiver had gone.
     Lost {
         /// The time at which it was lost.
-        at: u64,
+        at: Nanos,
     },
 }

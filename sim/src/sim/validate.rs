@@ -1,6 +1,4 @@
-//! The scene of a world under construction, against which its faults are checked and drawn.
-
-use std::collections::BTreeMap;
+//! The rules for a world under construction: its names, its faults and its core phase.
 
 use super::builder::Sim;
 use crate::faults::{FaultCheck, NETWORK, Role, Scene, Trigger};
@@ -10,21 +8,7 @@ use crate::span::Span;
 /// Names that the simulator itself uses.
 const RESERVED: [&str; 2] = [NETWORK, "harness"];
 
-/// The points that each process passed in a run without faults, by the name of the process.
-pub(crate) type Points = BTreeMap<String, Vec<String>>;
-
-/// A world and the points that its processes pass: the scene for which random faults are drawn.
-pub(crate) struct Surveyed<'a> {
-    pub(super) sim: &'a Sim,
-    pub(super) points: &'a Points,
-}
-
 impl Sim {
-    /// Returns the scene for which random faults are drawn.
-    pub(crate) fn surveyed<'a>(&'a self, points: &'a Points) -> Surveyed<'a> {
-        Surveyed { sim: self, points }
-    }
-
     /// Checks names and aliases, and the faults unless a subject has checked them by its own rules.
     ///
     /// # Errors
@@ -107,47 +91,5 @@ impl Sim {
                 )))
             }
         }
-    }
-}
-
-impl Scene for Surveyed<'_> {
-    fn processes(&self) -> Vec<String> {
-        self.sim.cast.processes()
-    }
-
-    fn role(&self, process: &str) -> Option<Role> {
-        self.sim.cast.role(process)
-    }
-
-    fn disk(&self, process: &str) -> Result<(), String> {
-        self.sim.cast.disk(process)
-    }
-
-    fn action(&self, process: &str, action: &str) -> Result<(), String> {
-        self.sim.cast.action(process, action)
-    }
-
-    fn acquires(&self, process: &str) -> Result<(), String> {
-        self.sim.cast.acquires(process)
-    }
-
-    fn evictable(&self) -> Result<&[String], String> {
-        self.sim.cast.evictable()
-    }
-
-    fn forgets(&self, process: &str, power_loss: bool) -> bool {
-        self.sim.cast.forgets(process, power_loss)
-    }
-
-    fn speakers(&self) -> Vec<String> {
-        self.sim.cast.speakers()
-    }
-
-    fn scale(&self) -> Span {
-        self.sim.scale
-    }
-
-    fn points(&self, process: &str) -> Vec<String> {
-        self.points.get(process).cloned().unwrap_or_default()
     }
 }
