@@ -15,7 +15,7 @@ use crate::world::disk::{Disk, File};
 use crate::world::machine::{Machine, WorldMachine};
 
 /// The port on which it listens.
-const PORT: u16 = 80;
+pub const PORT: u16 = 80;
 
 /// Makes the service for one life of the process.
 type Make<M> = dyn Fn(&M) -> Result<App, StoreError> + Send + Sync;

@@ -13,7 +13,7 @@ use crate::world::lock;
 use crate::world::machine::{Machine, WorldMachine};
 
 /// The port on which it listens.
-const PORT: u16 = 6379;
+pub const PORT: u16 = 6379;
 
 const PROMOTE: Action = Action { name: "promote", argument: None };
 const EVICT: Action = Action { name: "evict", argument: Some("the server's keys, separated by spaces") };

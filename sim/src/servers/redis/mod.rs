@@ -46,7 +46,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
 pub use effects::{Effect, KeyValue, Removal};
-pub use host::RedisHost;
+pub use host::{PORT, RedisHost};
 pub use observe::{LockView, Observer};
 pub use persistence::Persistence;
 

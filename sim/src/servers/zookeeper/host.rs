@@ -9,7 +9,7 @@ use crate::servers::host::{Acted, Action, ActionError, Host};
 use crate::world::machine::{Machine, WorldMachine};
 
 /// The port of every member.
-const PORT: u16 = 2181;
+pub const PORT: u16 = 2181;
 
 const LEAD: Action = Action { name: "lead", argument: None };
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 use dlock_runtime::{Probe, probes, sometimes};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use host::ZooKeeperHost;
+pub use host::{PORT, ZooKeeperHost};
 pub use observe::{Change, ENSEMBLE, LockView, Observer, Removal};
 
 use self::core::{Core, Now};

@@ -8,9 +8,13 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::Parts;
 use super::flow::Flow;
 use super::words::{joined, text};
+use super::{Parts, Protocol};
+use crate::servers::resource::PORT;
+
+/// The row of this protocol in the table.
+pub(super) static PROTOCOL: Protocol = Protocol { port: PORT, is_opening: is_request, decode };
 
 const METHODS: [&str; 7] = ["GET ", "PUT ", "POST ", "HEAD ", "DELETE ", "OPTIONS ", "PATCH "];
 
@@ -24,12 +28,12 @@ const NAMED: [(&str, &str); 5] = [
 ];
 
 /// Returns true if the bytes begin like a request.
-pub(super) fn is_request(bytes: &[u8]) -> bool {
+fn is_request(bytes: &[u8]) -> bool {
     METHODS.iter().any(|method| bytes.starts_with(method.as_bytes()))
 }
 
 /// Splits the bytes of a client and of a server.
-pub(super) fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
+fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
     [parts(client.bytes(), false), parts(server.bytes(), true)]
 }
 

@@ -1,9 +1,9 @@
 //! Reads the messages of a run from the bytes of its connections.
 //!
 //! `flow.rs` is one direction of a connection, `handshake.rs` the opening of one, `words.rs` shortens texts.
-//! Each protocol has a file or a folder: `resp/` (Redis), `http.rs` (the resource), `grpc/` (etcd),
-//! `zookeeper.rs`, and `raw.rs` for all others, which are also those whose feature is off. A protocol splits
-//! both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
+//! Each protocol has a file or a folder and a row in `PROTOCOLS`: `resp/` (Redis), `http.rs` (the resource),
+//! `grpc/` (etcd) and `zookeeper.rs`; `raw.rs` is for all others, and for those whose feature is off. A
+//! protocol splits both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
 
 mod flow;
 #[cfg(feature = "etcd")]
@@ -45,6 +45,25 @@ struct Parts {
 /// Splits the bytes of both directions of a connection, the opener's first.
 type Decode = fn(&Flow, &Flow) -> [Parts; 2];
 
+/// A protocol whose messages can be read.
+struct Protocol {
+    /// The port of its servers.
+    port: u16,
+    /// Returns true if these first bytes of an opener are of the protocol.
+    is_opening: fn(&[u8]) -> bool,
+    decode: Decode,
+}
+
+/// All protocols.
+static PROTOCOLS: &[&Protocol] = &[
+    &resp::PROTOCOL,
+    &http::PROTOCOL,
+    #[cfg(feature = "etcd")]
+    &grpc::PROTOCOL,
+    #[cfg(feature = "zookeeper")]
+    &zookeeper::PROTOCOL,
+];
+
 impl Parts {
     /// Adds a message that follows on the bytes read so far and ends at `end`.
     fn push(&mut self, end: usize, is_reply: bool, words: String) {
@@ -69,7 +88,7 @@ pub fn messages(capture: &Capture) -> Vec<Message> {
 fn of_connection(capture: &Capture, number: usize, connection: &Connection) -> Vec<Message> {
     let sides = [Side::Opener, Side::Acceptor];
     let flows = sides.map(|side| Flow::new(connection, side));
-    let decoded = protocol(connection.port, flows[0].bytes())(&flows[0], &flows[1]);
+    let decoded = decoder(connection.port, flows[0].bytes())(&flows[0], &flows[1]);
     let mut messages = Vec::new();
     for ((side, flow), mut parts) in sides.into_iter().zip(&flows).zip(decoded) {
         raw::finish(flow, side, &mut parts);
@@ -91,19 +110,9 @@ fn of_connection(capture: &Capture, number: usize, connection: &Connection) -> V
     messages
 }
 
-/// Returns the protocol of a port, or of an unknown port by the first bytes that its opener sends.
-fn protocol(port: u16, opening: &[u8]) -> Decode {
-    match port {
-        6379 => resp::decode,
-        80 => http::decode,
-        #[cfg(feature = "etcd")]
-        2379 => grpc::decode,
-        #[cfg(feature = "zookeeper")]
-        2181 => zookeeper::decode,
-        #[cfg(feature = "etcd")]
-        _ if opening.starts_with(b"PRI * HTTP/2") => grpc::decode,
-        _ if opening.starts_with(b"*") => resp::decode,
-        _ if http::is_request(opening) => http::decode,
-        _ => raw::decode,
-    }
+/// Returns the decoder for a port, or for an unknown port by the first bytes that its opener sends.
+fn decoder(port: u16, opening: &[u8]) -> Decode {
+    let of_port = PROTOCOLS.iter().find(|protocol| protocol.port == port);
+    let known = of_port.or_else(|| PROTOCOLS.iter().find(|protocol| (protocol.is_opening)(opening)));
+    known.map_or(raw::decode, |protocol| protocol.decode)
 }

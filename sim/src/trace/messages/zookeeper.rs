@@ -10,15 +10,19 @@ use dlock_zookeeper::wire::{
     Stat, WatcherEvent, WireError, code, xid,
 };
 
-use super::Parts;
 use super::flow::Flow;
 use super::words::{joined, text};
+use super::{Parts, Protocol};
+use crate::servers::zookeeper::PORT;
+
+/// The row of this protocol in the table. The first bytes of a client, a length, tell it from no other.
+pub(super) static PROTOCOL: Protocol = Protocol { port: PORT, is_opening: |_| false, decode };
 
 /// The operation of each request, by its number.
 type Ops = BTreeMap<i32, Op>;
 
 /// Splits the bytes of a client and of a server.
-pub(super) fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
+fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
     let mut ops = Ops::new();
     let requests = frames(client.bytes(), |number, frame| match number {
         0 => login(frame).map(|words| (false, words)),

@@ -10,11 +10,16 @@ mod response;
 mod streams;
 mod text;
 
-use super::Parts;
 use super::flow::Flow;
+use super::{Parts, Protocol};
+use crate::servers::etcd::PORT;
+
+/// The row of this protocol in the table.
+pub(super) static PROTOCOL: Protocol =
+    Protocol { port: PORT, is_opening: |bytes| bytes.starts_with(b"PRI * HTTP/2"), decode };
 
 /// Splits the bytes of a client and of a server.
-pub(super) fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
+fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
     let mut methods = streams::Methods::default();
     let calls = streams::calls(client, &mut methods);
     [calls, streams::answers(server, &methods)]

@@ -7,11 +7,16 @@ mod scripts;
 mod value;
 
 use self::value::Value;
-use super::Parts;
 use super::flow::Flow;
+use super::{Parts, Protocol};
+use crate::servers::redis::PORT;
+
+/// The row of this protocol in the table.
+pub(super) static PROTOCOL: Protocol =
+    Protocol { port: PORT, is_opening: |bytes| bytes.starts_with(b"*"), decode };
 
 /// Splits the bytes of a client and of a server.
-pub(super) fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
+fn decode(client: &Flow, server: &Flow) -> [Parts; 2] {
     [
         parts(client.bytes(), |command| (false, command::words(command))),
         parts(server.bytes(), |reply| (!reply::is_push(reply), reply::words(reply))),
