@@ -14,6 +14,24 @@ use crate::error::BackendError;
 ///
 /// Each call allocates its future. A program that knows its backend when it is compiled uses that type
 /// instead.
+///
+/// # Example
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+/// # example::run(async |_, runtime, key| {
+/// # use std::time::Duration;
+/// # use example::Memory;
+/// use dlock::{AnyBackend, Lock, Options};
+///
+/// let backend = match "memory" {
+///     "memory" => AnyBackend::new(Memory::new(runtime)),
+///     name => return Err(format!("no backend is called {name}").into()),
+/// };
+/// let lock = Lock::new(backend, Options::new(Duration::from_secs(2)))?;
+/// assert_eq!(lock.try_acquire(&key).await?.fence().as_u64(), 1);
+/// # Ok(()) });
+/// ```
 pub struct AnyBackend<R: Runtime>(Arc<dyn Erased<R>>);
 
 /// One attempt to hold one lease on any backend.

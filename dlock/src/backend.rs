@@ -18,6 +18,28 @@ use crate::key::LockKey;
 use crate::token::{FencingToken, Owner};
 
 /// A lock server, or several that act as one. Clones are cheap and share its connections.
+///
+/// # Example
+///
+/// A lock server in memory, and a lock on it:
+///
+/// ```
+#[doc = include_str!("../doc/memory.rs")]
+///
+/// #[tokio::main(flavor = "current_thread")]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let runtime = dlock::TokioRuntime::new(tokio::runtime::Handle::current());
+///     let options = dlock::Options::new(std::time::Duration::from_secs(2));
+///     let lock = dlock::Lock::new(Memory::new(runtime), options)?;
+///     let key = LockKey::new("orders", "42")?;
+///     for token in 1..=3 {
+///         let handle = lock.try_acquire(&key).await?;
+///         assert_eq!(handle.fence().as_u64(), token);
+///         handle.release().await?;
+///     }
+///     Ok(())
+/// }
+/// ```
 pub trait Backend: Clone + Send + Sync + 'static {
     /// The clock, network, scheduler and entropy; the lock uses the same clock.
     type Runtime: Runtime;

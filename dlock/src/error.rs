@@ -36,6 +36,23 @@ impl TryAcquireError {
 }
 
 /// Why [`crate::Lock::acquire`] gave no handle.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use dlock::AcquireError;
+///
+/// /// Returns the time after which another try is worthwhile; `None` if a person must help.
+/// fn retry_in(error: &AcquireError) -> Option<Duration> {
+///     match error {
+///         AcquireError::Refused(_) => None,
+///         other => Some(other.retry_after().unwrap_or(Duration::from_secs(1))),
+///     }
+/// }
+/// assert_eq!(retry_in(&AcquireError::Late), Some(Duration::from_secs(1)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {

@@ -20,6 +20,20 @@ const RELEASE_TIMEOUTS: u32 = 3;
 
 /// A lease that was granted. If it is dropped, the lease is released in the background; [`Handle::release`]
 /// reports how the release ended.
+///
+/// # Example
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+/// # example::run(async |lock, _, key| {
+/// use std::time::Duration;
+///
+/// let handle = lock.try_acquire(&key).await?;
+/// println!("send {} with each write, within {:?}", handle.fence(), handle.remaining());
+/// assert!(handle.is_valid() && handle.remaining() < Duration::from_secs(2));
+/// handle.release().await?;
+/// # Ok(()) });
+/// ```
 pub struct Handle<B: Backend> {
     held: Arc<Held<B>>,
 }
@@ -65,6 +79,19 @@ impl<B: Backend> Handle<B> {
 
     /// Completes once the lease may no longer be trusted: its validity is over, a renewal found another
     /// owner, or the handle was released or dropped.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// let handle = lock.try_acquire(&key).await?;
+    /// let lost = handle.lost();
+    /// handle.release().await?;
+    /// // A task that works under the lock can stop now.
+    /// lost.await;
+    /// # Ok(()) });
+    /// ```
     pub fn lost(&self) -> impl Future<Output = ()> + Send + use<B> {
         let held = Arc::clone(&self.held);
         async move { held.over().await }
@@ -76,6 +103,18 @@ impl<B: Backend> Handle<B> {
     ///
     /// [`RenewError::Lost`] ends the lease for good, whatever the server answers later. After
     /// [`RenewError::Backend`] the lease is valid for [`Handle::remaining`], and the renewal may be repeated.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// let handle = lock.try_acquire(&key).await?;
+    /// let granted_until = handle.valid_until();
+    /// handle.renew().await?;
+    /// assert!(handle.valid_until() > granted_until);
+    /// # Ok(()) });
+    /// ```
     pub async fn renew(&self) -> Result<(), RenewError> {
         self.held.renew(self.held.valid_until()).await.map(|_| ())
     }
@@ -90,6 +129,25 @@ impl<B: Backend> Handle<B> {
     /// # Errors
     ///
     /// [`LostError`] if `work` was dropped.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// use std::time::Duration;
+    ///
+    /// use dlock::{Cap, LostError};
+    ///
+    /// let handle = lock.try_acquire(&key).await?;
+    /// let sum = handle.while_held(Cap(Duration::from_secs(60)), async { 40 + 2 }).await?;
+    /// assert_eq!(sum, 42);
+    /// // Work that never ends is dropped when the cap is reached.
+    /// let hangs = std::future::pending::<()>();
+    /// let ended = handle.while_held(Cap(Duration::from_millis(5)), hangs).await;
+    /// assert_eq!(ended, Err(LostError::Capped));
+    /// # Ok(()) });
+    /// ```
     pub async fn while_held<F: Future>(&self, cap: Cap, work: F) -> Result<F::Output, LostError> {
         watchdog::while_held(&self.held, cap, work).await
     }
@@ -97,6 +155,26 @@ impl<B: Backend> Handle<B> {
     /// Renews the lease in a task of its own until it is lost, released or dropped, or the cap is reached;
     /// after the cap the lease runs out. For work that can't be wrapped in a future: check [`Handle::lost`]
     /// or [`Handle::is_valid`]. A second call replaces the first.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// use std::time::Duration;
+    ///
+    /// use dlock::Cap;
+    ///
+    /// let handle = lock.try_acquire(&key).await?;
+    /// handle.keep_alive(Cap(Duration::from_secs(600)));
+    /// for step in 0..3 {
+    ///     if !handle.is_valid() {
+    ///         return Err("the lease is lost: the rest of the work is another holder's".into());
+    ///     }
+    ///     println!("step {step}, with token {}", handle.fence());
+    /// }
+    /// # Ok(()) });
+    /// ```
     pub fn keep_alive(&self, cap: Cap) {
         watchdog::keep_alive(&self.held, cap);
     }
@@ -109,6 +187,20 @@ impl<B: Backend> Handle<B> {
     ///
     /// [`ReleaseError::Unconfirmed`] if the server did not answer in time. The release goes on in the
     /// background for at most one TTL; the lease ends by its TTL at the latest.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// use dlock::Released;
+    ///
+    /// let handle = lock.try_acquire(&key).await?;
+    /// if handle.release().await? == Released::NotOwner {
+    ///     println!("the lease had ended before: the work may have overlapped with another holder's");
+    /// }
+    /// # Ok(()) });
+    /// ```
     pub async fn release(self) -> Result<Released, ReleaseError> {
         let held = &self.held;
         let now = held.now();

@@ -28,6 +28,18 @@ pub(crate) const FREED: &str = "}:freed";
 /// one script may touch both.
 ///
 /// A clone shares its text with the original and costs no allocation.
+///
+/// # Example
+///
+/// ```
+/// use dlock::LockKey;
+///
+/// let key = LockKey::new("orders", "42")?;
+/// assert_eq!(key.name(), "orders:42");
+/// assert_eq!(key.owner_key(), "lock:v1:{orders:42}:owner");
+/// assert_ne!(LockKey::for_tenant("acme", "orders", "42")?, key);
+/// # Ok::<(), dlock::KeyError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockKey(Arc<Parts>);
 
@@ -82,7 +94,8 @@ impl LockKey {
         Self::build(None, resource_type, resource_id, false)
     }
 
-    /// As [`LockKey::new`], for one of several tenants: equal resources of two tenants have different keys.
+    /// Returns the key of a resource of one of several tenants, as [`LockKey::new`] does without: equal
+    /// resources of two tenants have different keys.
     ///
     /// # Errors
     ///
@@ -91,12 +104,23 @@ impl LockKey {
         Self::build(Some(tenant), resource_type, resource_id, false)
     }
 
-    /// As [`LockKey::new`], with the id hashed (SHA-256), for ids that must not appear in a lock server:
-    /// names, addresses, account numbers. Ids of up to 64 KiB are accepted.
+    /// Returns the key of a resource as [`LockKey::new`] does, with the id hashed (SHA-256), for ids that must
+    /// not appear in a lock server: names, addresses, account numbers. Ids of up to 64 KiB are accepted.
     ///
     /// # Errors
     ///
     /// As [`LockKey::new`], with the larger limit for the id.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use dlock::LockKey;
+    ///
+    /// let key = LockKey::sensitive(None, "accounts", "jane@example.org")?;
+    /// assert!(key.name().starts_with("accounts:#"));
+    /// assert!(!key.name().contains("jane"));
+    /// # Ok::<(), dlock::KeyError>(())
+    /// ```
     pub fn sensitive(tenant: Option<&str>, resource_type: &str, resource_id: &str) -> Result<Self, KeyError> {
         Self::build(tenant, resource_type, resource_id, true)
     }
@@ -182,6 +206,15 @@ impl fmt::Display for LockKey {
 /// Returns the name in logs and histories of the resource named `name` ([`LockKey::name`]): the first 12
 /// hexadecimal digits of its SHA-256. The lock and the protected resource hash the same name, so their events
 /// can be joined.
+///
+/// # Example
+///
+/// ```
+/// let hash = dlock::id_hash("orders:42");
+/// assert_eq!(hash.len(), 12);
+/// assert_eq!(dlock::LockKey::new("orders", "42")?.id_hash(), hash);
+/// # Ok::<(), dlock::KeyError>(())
+/// ```
 pub fn id_hash(name: &str) -> String {
     hex(&Sha256::digest(name), 12)
 }

@@ -12,6 +12,17 @@ use dlock_runtime::Instant;
 /// milliseconds from the validity that it trusts. Two clocks that differ in rate by less than the share leave
 /// no moment in which both the old holder and the server's next one may trust their leases. No margin covers
 /// a clock that is *set*.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use dlock::DriftMargin;
+///
+/// // By default a hundredth of the TTL, and 2 ms.
+/// assert_eq!(DriftMargin::default().of(Duration::from_secs(2)), Duration::from_millis(22));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriftMargin {
     /// The share of the TTL, in thousandths.

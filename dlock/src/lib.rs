@@ -1,30 +1,55 @@
-//! Distributed locks whose every grant carries a fencing token, on Redis, several Redis (Redlock), etcd and
-//! ZooKeeper.
+//! Acquires distributed locks whose every grant carries a fencing token, on Redis, several Redis (Redlock),
+//! etcd and ZooKeeper.
 //!
 //! A lock alone can't protect a resource. A process that pauses for longer than its lease wakes up, still
 //! believes that it holds the lock, and writes. Only the resource can stop it, by refusing a fencing token
 //! that is below one it has seen. This crate hands out such tokens, and reports as exactly as a process can
 //! know for how long a lease may be trusted.
 //!
-//! ```no_run
-//! use std::time::Duration;
-//! use dlock::redis::{Redis, RedisOptions};
-//! use dlock::{Cap, Lock, LockKey, Options, Runtime};
+//! # Example
 //!
-//! // `runtime` is `TokioRuntime::new(Handle::current())` in a program on tokio.
-//! async fn export<R: Runtime>(runtime: R) -> Result<(), Box<dyn std::error::Error>> {
-//!     let redis = Redis::new(runtime.clone(), "127.0.0.1:6379", RedisOptions::default())?;
-//!     let lock = Lock::new(redis, Options::new(Duration::from_secs(30)))?;
-//!     let deadline = runtime.now() + Duration::from_secs(5);
-//!     let handle = lock.acquire(&LockKey::new("report", "42")?, deadline).await?;
-//!     let work = async { /* send handle.fence() with every write */ };
-//!     handle.while_held(Cap(Duration::from_secs(600)), work).await?;
+//! ```
+//! # mod memory { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/memory.rs")); }
+//! use std::time::Duration;
+//!
+//! use dlock::{Cap, FencingToken, Lock, LockKey, Options, Runtime, TokioRuntime};
+//! use memory::Memory;
+//! use tokio::runtime::Handle;
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let runtime = TokioRuntime::new(Handle::current());
+//!     // A lock server in memory, so that this example runs anywhere. With a Redis, this line is
+//!     // let server = Redis::new(runtime.clone(), "127.0.0.1:6379", RedisOptions::default())?;
+//!     let server = Memory::new(runtime.clone());
+//!     let lock = Lock::new(server, Options::new(Duration::from_secs(30)))?;
+//!     let key = LockKey::new("orders", "42")?;
+//!     // Waits for the lock for at most 5 s. The lease ends after 30 s; it is renewed for at most 5 minutes.
+//!     let handle = lock.acquire(&key, runtime.now() + Duration::from_secs(5)).await?;
+//!     handle.while_held(Cap(Duration::from_secs(300)), write("paid", handle.fence())).await?;
 //!     handle.release().await?;
 //!     Ok(())
 //! }
+//!
+//! /// Your storage: it must refuse a token below the highest that it has seen.
+//! async fn write(state: &str, token: FencingToken) {
+//!     println!("order 42: {state}, with token {token}");
+//! }
 //! ```
 //!
-//! # Backends
+//! # Map, in the order of reading
+//!
+//! 1. [`Lock`] acquires leases, with some [`Options`], on a [`LockKey`]. [`AcquireError`] and
+//!    [`TryAcquireError`] say why there is none.
+//! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
+//!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release.
+//! 3. The lock servers, each with its options: the table below. [`AnyBackend`] is one of them, chosen at run
+//!    time.
+//! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
+//!    default) is that of a program on tokio. [`Instant`] is a reading of its clock.
+//! 5. [`event`] and [`metrics`]: the events and counters of every lock.
+//! 6. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
+//!    own; the server in memory above is the example of [`Backend`].
 //!
 //! | type | feature | lock server |
 //! |---|---|---|
@@ -32,10 +57,6 @@
 //! | `redlock::Redlock` | `redis` (default) | a majority of several independent Redis |
 //! | `etcd::Etcd` | `etcd` | an etcd cluster; first come, first served |
 //! | `zookeeper::ZooKeeper` | `zookeeper` | a ZooKeeper ensemble; first come, first served |
-//!
-//! [`AnyBackend`] is one of them, chosen at run time. [`Backend`] and [`Acquisition`] are the traits behind
-//! them: implement them for a lock server of your own. [`Runtime`] is the program's clock, network, scheduler
-//! and entropy; `TokioRuntime` (feature `tokio`, default) is that of a program on tokio.
 //!
 //! # What a lock promises
 //!

@@ -17,6 +17,21 @@ use crate::retry::wait_for_holder;
 
 /// Acquires locks on one lock server, all with the same options. Clones are cheap and share the server's
 /// connections.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use dlock::redis::{Redis, RedisOptions};
+/// use dlock::{Lock, LockKey, Options, Runtime};
+///
+/// /// Makes one lock for the whole program: all its keys share the server's connections.
+/// fn lock<R: Runtime>(runtime: R) -> Result<Lock<Redis<R>>, Box<dyn std::error::Error>> {
+///     let redis = Redis::new(runtime, "127.0.0.1:6379", RedisOptions::default())?;
+///     Ok(Lock::new(redis, Options::new(Duration::from_secs(30)))?)
+/// }
+/// ```
 pub struct Lock<B: Backend>(Context<B>);
 
 impl<B: Backend> Lock<B> {
@@ -40,6 +55,23 @@ impl<B: Backend> Lock<B> {
     ///
     /// [`AcquireError`] says what prevented the acquire until the deadline passed. Only a refusal that no
     /// retry can change (a wrong password, for example) ends the wait earlier.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, runtime, key| {
+    /// use std::time::Duration;
+    ///
+    /// use dlock::{AcquireError, Runtime};
+    ///
+    /// let handle = lock.acquire(&key, runtime.now() + Duration::from_secs(5)).await?;
+    /// assert_eq!(handle.key().name(), "orders:42");
+    /// // Another acquire waits in vain, since this handle holds the lock.
+    /// let in_vain = lock.acquire(&key, runtime.now() + Duration::from_millis(20)).await;
+    /// assert!(matches!(in_vain, Err(AcquireError::Contended { .. })));
+    /// # Ok(()) });
+    /// ```
     pub async fn acquire(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
         let mut attempt = Attempt::begin(&self.0, key);
         let mut now = attempt.started();
@@ -82,6 +114,21 @@ impl<B: Backend> Lock<B> {
     /// # Errors
     ///
     /// [`TryAcquireError::Taken`] if another owner has it, with the time left to that lease.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// use dlock::TryAcquireError;
+    ///
+    /// let first = lock.try_acquire(&key).await?;
+    /// match lock.try_acquire(&key).await {
+    ///     Err(TryAcquireError::Taken { retry_after }) => println!("busy for {retry_after:?}"),
+    ///     other => panic!("two holders: {first:?} and {other:?}"),
+    /// }
+    /// # Ok(()) });
+    /// ```
     pub async fn try_acquire(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
         let mut attempt = Attempt::begin(&self.0, key);
         let now = attempt.started();
@@ -102,6 +149,19 @@ impl<B: Backend> Lock<B> {
     ///
     /// Call it before the program ends: a release that was not sent by then is never sent, and a lease that
     /// was granted without the client knowing it lasts until its TTL.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, runtime, key| {
+    /// # use std::time::Duration;
+    /// # use dlock::Runtime;
+    /// // A handle that is dropped releases its lease in the background.
+    /// drop(lock.try_acquire(&key).await?);
+    /// assert!(lock.cleaned_up(runtime.now() + Duration::from_secs(1)).await);
+    /// # Ok(()) });
+    /// ```
     pub async fn cleaned_up(&self, deadline: Instant) -> bool {
         timeout_at(self.runtime(), deadline, pin!(self.0.cleanups().none())).await.is_ok()
     }

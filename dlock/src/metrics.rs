@@ -29,6 +29,13 @@ use crate::key::LockKey;
 use crate::sync::Guarded;
 
 /// Gives the recorder the help text of each metric. Call it once after a recorder was installed.
+///
+/// # Example
+///
+/// ```
+/// // After the program has installed its recorder, such as that of `metrics-exporter-prometheus`:
+/// dlock::metrics::describe();
+/// ```
 pub fn describe() {
     describe_counter!("redis_lease_acquire_total", "Acquires that ended, by outcome");
     describe_counter!("redis_lease_contention_total", "Attempts that found another holder");

@@ -13,6 +13,20 @@ const TTL_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const INSTANCE_BYTES_MAX: usize = 64;
 
 /// The options of a [`crate::Lock`]. Begin with [`Options::new`] and change what must differ.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use dlock::{Backoff, Options};
+///
+/// let mut options = Options::new(Duration::from_secs(30));
+/// assert_eq!(options.request_timeout, Duration::from_secs(1));
+/// // The name of this process in logs, and shorter waits between two attempts.
+/// options.instance = Some("worker-4".to_owned());
+/// options.backoff = Backoff { base: Duration::from_millis(10), max: Duration::from_millis(500) };
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {

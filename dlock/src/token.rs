@@ -19,6 +19,19 @@ use crate::key::hex_digits;
 /// clocks do not step back.
 ///
 /// Source: Kleppmann, "How to do distributed locking" (2016).
+///
+/// # Example
+///
+/// ```
+/// use dlock::FencingToken;
+///
+/// // The resource reads the token from a request, and compares it with the highest that it has seen.
+/// let seen: FencingToken = "34".parse()?;
+/// let got: FencingToken = "33".parse()?;
+/// assert!(got < seen, "the write is stale");
+/// assert_eq!(FencingToken::new(0), None);
+/// # Ok::<(), dlock::TokenError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FencingToken(NonZeroU64);
 
@@ -66,6 +79,20 @@ impl FromStr for FencingToken {
 ///
 /// It proves identity, not order: a release and a renewal change a lock only if its stored owner is this one.
 /// A clone costs no allocation.
+///
+/// # Example
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+/// # example::run(async |_, runtime, _| {
+/// use dlock::Owner;
+///
+/// let owner = Owner::random(&runtime, Some("worker-4"));
+/// // Only the prefix may be logged.
+/// assert_eq!(owner.prefix().len(), "worker-4:".len() + 8);
+/// assert_eq!(dlock::owner_prefix(owner.as_str()), owner.prefix());
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(Arc<str>);
 

@@ -9,6 +9,16 @@ use serde::{Deserialize, Serialize};
 
 /// True time: nanoseconds since the run began, on a clock that no process can read (on live servers, the
 /// clock of the recording machine). Displayed as seconds with three digits.
+///
+/// # Example
+///
+/// ```
+/// use history::Nanos;
+/// use std::time::Duration;
+///
+/// let granted_at = Nanos(7_000_000);
+/// assert_eq!(granted_at.after(Duration::from_secs(2)).to_string(), "2.007");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
@@ -28,6 +38,16 @@ impl fmt::Display for Nanos {
 }
 
 /// One event of a history.
+///
+/// # Example
+///
+/// ```
+/// use history::{Event, Kind, Name, Nanos};
+///
+/// let kind = Kind::ProcessCrashed { detail: None };
+/// let event = Event { at: Nanos(1_500_000_000), process: Name::from("redis"), kind };
+/// assert_eq!(event.kind.name().as_str(), "process_crashed");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The true time of the event.
@@ -51,25 +71,25 @@ pub enum HistoryError {
     /// The log could not be read.
     #[error("line {line}: {source}")]
     Read {
-        /// Counted from one.
+        /// The number of the line, from one.
         line: usize,
-        /// Why.
+        /// The error of the reader.
         source: io::Error,
     },
     /// A line is no JSON object with `at`, `process` and `event`.
     #[error("line {line}: {source}")]
     Json {
-        /// Counted from one.
+        /// The number of the line, from one.
         line: usize,
-        /// Why.
+        /// The error of the parser.
         source: serde_json::Error,
     },
     /// A line is no event of the vocabulary.
     #[error("line {line}: {source}")]
     Record {
-        /// Counted from one.
+        /// The number of the line, from one.
         line: usize,
-        /// Why.
+        /// The reason why it is no event.
         source: RecordError,
     },
     /// A line is earlier than the one before it.
@@ -78,7 +98,7 @@ pub enum HistoryError {
         .at.0, .before.0
     )]
     Unordered {
-        /// Counted from one.
+        /// The number of the line, from one.
         line: usize,
         /// Its time.
         at: Nanos,
@@ -102,6 +122,19 @@ impl Event {
     /// # Errors
     ///
     /// The errors of `writer`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use history::{Event, Kind, Name, Nanos};
+    ///
+    /// let kind = Kind::PointPassed { step: Name::from("moving money") };
+    /// let mut log = Vec::new();
+    /// Event { at: Nanos(17), process: Name::from("a"), kind }.write_json(&mut log)?;
+    /// let line = r#"{"at":17,"process":"a","event":"point_passed","step":"moving money"}"#;
+    /// assert_eq!(String::from_utf8_lossy(&log).trim_end(), line);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn write_json(&self, mut writer: impl Write) -> io::Result<()> {
         let line = Line { at: self.at, process: self.process.clone(), record: self.kind.to_record() };
         serde_json::to_writer(&mut writer, &line)?;
@@ -115,6 +148,21 @@ impl History {
     /// # Errors
     ///
     /// [`HistoryError`] with the number of the first line that is not an event, or that goes back in time.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use history::{History, Kind};
+    ///
+    /// let log = r#"
+    /// {"at":0,"process":"a","event":"lease_requested","resource_id_hash":"6b6e","owner_token_prefix":"a:7f"}
+    /// {"at":7000000,"process":"redis","event":"server_stopped","detail":"out of memory"}
+    /// "#;
+    /// let history = History::parse_json_lines(log.as_bytes())?;
+    /// assert_eq!(history.events.len(), 2);
+    /// assert!(matches!(history.events[1].kind, Kind::ServerStopped { .. }));
+    /// # Ok::<(), history::HistoryError>(())
+    /// ```
     pub fn parse_json_lines(reader: impl BufRead) -> Result<Self, HistoryError> {
         let mut history = Self::default();
         for (index, text) in reader.lines().enumerate() {

@@ -32,6 +32,17 @@ pub fn line<'a>(event: &'a Event, key: impl FnOnce(&'a Name) -> &'a str) -> Opti
 }
 
 /// Formats stories in columns under their titles. A column that ends earlier stays empty.
+///
+/// # Example
+///
+/// ```
+/// use history::story::side_by_side;
+///
+/// let stored = [" 5.023 resource PUT a token 1 → 200".to_owned()];
+/// let refused = [" 5.023 resource PUT a token 1 → 409".to_owned()];
+/// let text = side_by_side(&[("fencing off", &stored), ("fencing on", &refused)]);
+/// assert!(text.ends_with(" 5.023 resource PUT a token 1 → 200    │  5.023 resource PUT a token 1 → 409\n"));
+/// ```
 pub fn side_by_side(columns: &[(&str, &[String])]) -> String {
     let rule = "─".repeat(WIDTH);
     let mut text = row(columns.iter().map(|(title, _)| *title));

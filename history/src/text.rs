@@ -9,6 +9,18 @@ use crate::time::in_whole_units;
 use crate::vocabulary::{Effect, Kind, Name};
 
 /// The names of locks and resources by their hashes.
+///
+/// # Example
+///
+/// ```
+/// use history::Name;
+/// use history::text::Names;
+///
+/// let names = Names::new(["orders:42"]);
+/// let hash = Name::from(dlock::id_hash("orders:42").as_str());
+/// assert_eq!(names.key(&hash), "orders:42");
+/// assert_eq!(names.key(&Name::from("6b6e")), "6b6e");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Names(BTreeMap<Name, String>);
 
@@ -30,6 +42,17 @@ impl Names {
 }
 
 /// Writes the whole trace. Each line ends with a line feed.
+///
+/// # Example
+///
+/// ```
+/// use history::text::{Names, trace};
+/// use history::{Event, Kind, Name, Nanos};
+///
+/// let kind = Kind::PointPassed { step: Name::from("moving money") };
+/// let events = [Event { at: Nanos(12_000_000), process: Name::from("a"), kind }];
+/// assert_eq!(trace(&events, &Names::default()), "   0.012  a           · moving money\n");
+/// ```
 pub fn trace(events: &[Event], names: &Names) -> String {
     let mut text = String::with_capacity(events.len() * 72);
     let mut paused = BTreeMap::new();

@@ -3,6 +3,15 @@
 use sha2::{Digest, Sha256};
 
 /// The SHA-256 of a written body.
+///
+/// # Example
+///
+/// ```
+/// use resource::BodyDigest;
+///
+/// // The digest of an empty body.
+/// assert_eq!(BodyDigest::of(b"").short(), "e3b0c44298fc1c14");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyDigest([u8; 32]);
 

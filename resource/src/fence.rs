@@ -29,15 +29,27 @@
 //! conditional write: Kung and Robinson, "On Optimistic Methods for Concurrency Control" (1981); RFC 9110,
 //! section 13.1.
 
+mod outcome;
+
 use std::cmp::Ordering;
 
 use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
+pub use self::outcome::{Receipt, Refusal, WriteOutcome};
 use crate::digest::BodyDigest;
 use crate::owner::OwnerToken;
 
 /// The switch for refusing stale tokens. In text and in JSON it is `on` or `off`.
+///
+/// # Example
+///
+/// ```
+/// use resource::Fencing;
+///
+/// assert_eq!(Fencing::default(), Fencing::On);
+/// assert_eq!(Fencing::BOTH.map(Fencing::as_str), ["off", "on"]);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fencing {
@@ -63,6 +75,16 @@ impl Fencing {
 
 /// The number of a write among those of one grant: 1 to `u64::MAX - 1`. Zero is the claim, the last is the
 /// plain write.
+///
+/// # Example
+///
+/// ```
+/// use resource::fence::WriteSeq;
+///
+/// assert_eq!(WriteSeq::FIRST.next(), WriteSeq::new(2));
+/// // The claim and the plain write have no number.
+/// assert_eq!((WriteSeq::new(0), WriteSeq::new(u64::MAX)), (None, None));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteSeq(u64);
 
@@ -90,6 +112,19 @@ impl WriteSeq {
 }
 
 /// The position of a request: tokens compare first, then the sequence within one token.
+///
+/// # Example
+///
+/// ```
+/// use resource::fence::{Position, WriteSeq};
+///
+/// let (old, new) = ("33".parse()?, "34".parse()?);
+/// let first = Some(WriteSeq::FIRST);
+/// assert!(Position::write(old, None) < Position::claim(new));
+/// assert!(Position::claim(new) < Position::write(new, first));
+/// assert!(Position::write(new, first) < Position::write(new, None));
+/// # Ok::<(), dlock::TokenError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     token: FencingToken,
@@ -185,85 +220,6 @@ impl Guard {
     }
 }
 
-/// Why a request was refused. A claim is refused as stale or as foreign only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Its position is not above the highest seen.
-    Stale {
-        /// The highest token seen.
-        seen: FencingToken,
-        /// The request's token.
-        got: FencingToken,
-    },
-    /// Its token is the highest seen, but another owner's.
-    ForeignOwner {
-        /// The highest token seen.
-        seen: FencingToken,
-        /// The request's token.
-        got: FencingToken,
-    },
-    /// It is conditional, and the resource has another version.
-    Conflict {
-        /// The version that it named.
-        expected: u64,
-        /// The version that the resource has.
-        current: u64,
-    },
-    /// It is conditional, and the key has seen a fencing token: it takes no write without one.
-    Fenced {
-        /// The highest token seen.
-        seen: FencingToken,
-    },
-}
-
-impl Refusal {
-    /// Returns the value of the field `outcome` of events, and of the metrics' label.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Stale { .. } => "stale",
-            Self::ForeignOwner { .. } => "owner",
-            Self::Conflict { .. } => "conflict",
-            Self::Fenced { .. } => "fenced",
-        }
-    }
-
-    /// Returns the highest token seen and that of the request, if the refusal is due to them.
-    pub(crate) const fn tokens(self) -> Option<(FencingToken, FencingToken)> {
-        match self {
-            Self::Stale { seen, got } | Self::ForeignOwner { seen, got } => Some((seen, got)),
-            Self::Conflict { .. } | Self::Fenced { .. } => None,
-        }
-    }
-
-    /// Returns the highest token that the key had seen, if the refusal is due to it.
-    pub const fn seen(self) -> Option<FencingToken> {
-        match self {
-            Self::Stale { seen, .. } | Self::ForeignOwner { seen, .. } | Self::Fenced { seen } => Some(seen),
-            Self::Conflict { .. } => None,
-        }
-    }
-}
-
-/// The answer to an accepted write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Receipt {
-    /// The number of writes that the resource has accepted, this one included.
-    pub version: u64,
-    /// The highest token seen when the write was applied; `None` for a conditional write, which has none.
-    pub max_fence: Option<FencingToken>,
-}
-
-/// The outcome of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteOutcome {
-    /// It was applied.
-    Accepted(Receipt),
-    /// It had been applied before; this is the first answer again.
-    Repeated(Receipt),
-    /// It was not applied.
-    Refused(Refusal),
-}
-
 /// The last accepted write of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastWrite {
@@ -276,6 +232,25 @@ pub struct LastWrite {
 }
 
 /// The state of a key, against which the next request is judged.
+///
+/// # Example
+///
+/// ```
+/// use resource::fence::{Fence, Guard, Refusal, WriteOutcome};
+/// use resource::{BodyDigest, Fencing, OwnerToken};
+///
+/// // In a service of your own: keep the fence beside the value, and change both in one transaction.
+/// let mut fence = Fence::default();
+/// let mut write = |token, owner, body: &[u8]| {
+///     fence.write(Guard::token(token), Some(owner), BodyDigest::of(body), Fencing::On)
+/// };
+/// let (a, b) = (OwnerToken::new("a:7f3c9e12")?, OwnerToken::new("b:28999649")?);
+/// let (old, new) = ("33".parse()?, "34".parse()?);
+/// assert!(matches!(write(new, &b, b"paid"), WriteOutcome::Accepted(_)));
+/// assert!(matches!(write(new, &b, b"paid"), WriteOutcome::Repeated(_)));
+/// assert_eq!(write(old, &a, b"open"), WriteOutcome::Refused(Refusal::Stale { seen: new, got: old }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fence {
     /// The highest position seen, of a claim or a write.
@@ -291,6 +266,18 @@ pub struct Fence {
 /// # Errors
 ///
 /// The refusal, if it may not pass.
+///
+/// # Example
+///
+/// ```
+/// use resource::fence::{Mark, Position, judge};
+///
+/// // The holder of token 34 has claimed the resource, and has not written yet.
+/// let highest = Mark { position: Position::claim("34".parse()?), owner: None };
+/// assert!(judge(Some(&highest), Position::write("33".parse()?, None), None).is_err());
+/// assert!(judge(Some(&highest), Position::write("34".parse()?, None), None).is_ok());
+/// # Ok::<(), dlock::TokenError>(())
+/// ```
 pub fn judge(highest: Option<&Mark>, position: Position, owner: Option<&OwnerToken>) -> Result<(), Refusal> {
     let Some(highest) = highest else { return Ok(()) };
     let (seen, got) = (highest.position.token, position.token);
@@ -363,6 +350,20 @@ impl Fence {
     /// # Errors
     ///
     /// The refusal, if it is not.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use resource::Fencing;
+    /// use resource::fence::{Fence, Mark, Position};
+    ///
+    /// let mut fence = Fence::default();
+    /// let claim = |token| Mark { position: Position::claim(token), owner: None };
+    /// assert!(fence.claim(&claim("34".parse()?), Fencing::On).is_ok());
+    /// assert!(fence.claim(&claim("33".parse()?), Fencing::On).is_err());
+    /// assert_eq!(fence.max_fence(), Some("34".parse()?));
+    /// # Ok::<(), dlock::TokenError>(())
+    /// ```
     pub fn claim(&mut self, mark: &Mark, fencing: Fencing) -> Result<(), Refusal> {
         if fencing == Fencing::On {
             judge(self.highest.as_ref(), mark.position, mark.owner.as_ref())?;

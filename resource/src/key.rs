@@ -13,6 +13,19 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 /// The name of a protected resource: 1 to [`KEY_BYTES_MAX`] bytes of UTF-8 without control characters. The
 /// lock and the resource it guards share one name, [`dlock::LockKey::name`].
+///
+/// # Example
+///
+/// ```
+/// use dlock::LockKey;
+/// use resource::ResourceKey;
+///
+/// let key = ResourceKey::try_from(&LockKey::for_tenant("acme", "orders", "42")?)?;
+/// assert_eq!(key.as_str(), "acme/orders:42");
+/// assert_eq!(key.to_path_segment().to_string(), "acme%2Forders:42");
+/// assert_eq!(ResourceKey::from_path_segment("acme%2Forders:42")?, key);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceKey(Box<str>);
 

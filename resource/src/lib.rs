@@ -1,12 +1,50 @@
-//! A resource that distributed locks protect: it refuses writes with a stale fencing token.
+//! Protects a resource behind a distributed lock: it refuses writes with a stale fencing token.
 //!
 //! A lock with a time to live can't keep a paused holder from writing after its lease has ended; the resource
-//! can. Build an [`http::App`] on a [`store`] and serve it, or judge writes by [`fence::Fence`] in a service
-//! of your own. Write to it with a [`client::Client`] and the token of your grant ([`fence::Guard::Token`]),
-//! or without a lock on the condition that nothing has changed ([`fence::Guard::Version`], [`update`]).
+//! can. Use the service of this crate, or its rule ([`fence::Fence`]) in a service of your own. Write to it
+//! with the token of your grant, or without a lock on the condition that nothing has changed. All of these
+//! emit the events of `history`, whose audit judges a run.
 //!
-//! [`worker`] does what a careful user of a lock does, with a pause at each step. All of these emit the
-//! events of `history`, whose audit judges a run.
+//! # Example
+//!
+//! A late write is refused:
+//!
+//! ```
+//! use resource::fence::{Guard, Refusal, WriteOutcome};
+//! use resource::store::{MemoryStore, Store, Write};
+//! use resource::{Fencing, OwnerToken, ResourceKey};
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let (store, order) = (MemoryStore::new(), ResourceKey::new("orders:42")?);
+//!     let (old, new) = ("33".parse()?, "34".parse()?);
+//!
+//!     // b holds the lock, and writes with its token.
+//!     let owner = Some(OwnerToken::new("b:28999649")?);
+//!     let write = Write { guard: Guard::token(new), owner, body: "paid".into() };
+//!     let outcome = store.write(&order, &write, Fencing::On).await?;
+//!     assert!(matches!(outcome, WriteOutcome::Accepted(_)));
+//!
+//!     // a was paused for longer than its lease: its write comes too late.
+//!     let owner = Some(OwnerToken::new("a:7f3c9e12")?);
+//!     let write = Write { guard: Guard::token(old), owner, body: "open".into() };
+//!     let outcome = store.write(&order, &write, Fencing::On).await?;
+//!     assert_eq!(outcome, WriteOutcome::Refused(Refusal::Stale { seen: new, got: old }));
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Map, in the order of reading
+//!
+//! 1. [`fence`]: the rule. [`fence::Fence`] judges each request by its [`fence::Position`]; [`fence::Guard`]
+//!    is the condition of a write. Pure: no clock, no store, no network.
+//! 2. [`store`]: values with their fences. [`store::MemoryStore`] forgets them at a restart,
+//!    [`store::RedbStore`] keeps them on a disk.
+//! 3. [`http`]: the service. Build an [`http::App`] on a store, and serve its connections.
+//! 4. [`client`]: writes and reads over HTTP, with retries after a lost answer.
+//! 5. [`update`]: a read-modify-write without a lock, by conditional writes.
+//! 6. [`worker`]: does what a careful user of a lock does, with a pause at each step.
+//! 7. [`event`]: the events that a store emits.
 
 // The client of the service: writes, reads and claims, with their errors.
 pub mod client;

@@ -9,6 +9,19 @@ use crate::fence::{Refusal, WriteOutcome};
 use crate::store::ReadOutcome;
 
 /// The counters of one service.
+///
+/// # Example
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use resource::http::{App, Config};
+/// use resource::store::MemoryStore;
+///
+/// let app = App::new(Arc::new(MemoryStore::new()), Config::default());
+/// assert_eq!(app.metrics().writes_accepted(), 0);
+/// assert!(app.metrics().render().contains("resource_stale_token_rejections_total 0"));
+/// ```
 #[derive(Debug, Default)]
 pub struct Metrics {
     writes_accepted: Counter,

@@ -8,6 +8,17 @@ pub const OWNER_BYTES_MAX: usize = 256;
 
 /// The name of one acquisition, as sent with a request. Locks of `dlock` make a [`dlock::Owner`]; a client in
 /// another language may send any text.
+///
+/// # Example
+///
+/// ```
+/// use resource::OwnerToken;
+///
+/// let owner = OwnerToken::new("worker-4:7f3c9e12d0a84b55")?;
+/// assert_eq!(owner.prefix(), "worker-4:7f3c9e12");
+/// assert!(OwnerToken::new(" a").is_err());
+/// # Ok::<(), resource::OwnerError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerToken(Arc<str>);
 

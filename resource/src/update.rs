@@ -126,6 +126,31 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
     /// # Errors
     ///
     /// [`UpdateError`] says why no update was made.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod service { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/service.rs")); }
+    /// # service::run(async |runtime, client| {
+    /// use std::time::Duration;
+    ///
+    /// use bytes::Bytes;
+    /// use resource::ResourceKey;
+    /// use resource::store::Snapshot;
+    /// use resource::update::{Update, Updater};
+    ///
+    /// /// Appends a character to the value.
+    /// fn append(snapshot: &Snapshot) -> Bytes {
+    ///     let value = snapshot.value.clone().unwrap_or_default();
+    ///     [value.as_ref(), b"x"].concat().into()
+    /// }
+    ///
+    /// let updater = Updater::new(runtime, client, (), "a");
+    /// let update = Update::new(ResourceKey::new("orders:42")?, Duration::ZERO);
+    /// let updated = updater.update(&update, append).await?;
+    /// assert_eq!((updated.version, updated.attempts), (1, 1));
+    /// # Ok(()) });
+    /// ```
     pub async fn update(
         &self,
         update: &Update,

@@ -67,6 +67,22 @@ pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
 
 /// An etcd cluster. Clones share one session and one connection, which are opened by the first call and
 /// replaced after a loss.
+///
+/// # Example
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+/// # example::run(async |_, runtime, _| {
+/// use std::time::Duration;
+///
+/// use dlock::etcd::{Etcd, EtcdOptions};
+/// use dlock::{Lock, Options};
+///
+/// let etcd = Etcd::new(runtime, &["127.0.0.1:2379"], EtcdOptions::new(Duration::from_secs(45)))?;
+/// // At most as long as the session; two thirds of it have their full validity at every grant.
+/// let lock = Lock::new(etcd, Options::new(Duration::from_secs(30)))?;
+/// # Ok(()) });
+/// ```
 pub struct Etcd<R: Runtime> {
     sessions: Arc<Sessions<R>>,
     session_ttl: Duration,

@@ -138,8 +138,8 @@ impl<R: Runtime> RedisAcquisition<R> {
         self.read(&sent, &value)
     }
 
-    /// Reads and notes the reply to `sent`. Returns the grant with the time from which it counts: a reading of
-    /// the clock from before the granted request was sent.
+    /// Reads and notes the reply to `sent`. Returns the grant with the time from which it counts: a reading
+    /// of the clock from before the granted request was sent.
     fn read(&mut self, sent: &Sent, value: &Value) -> Result<(Grant, Instant), BackendError> {
         let requests = &mut self.requests;
         let first_sent = requests.first_sent().unwrap_or(sent.at);

@@ -45,6 +45,22 @@ pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
 
 /// A Redis server. Clones share one connection, which is opened by the first call and replaced after a
 /// failure.
+///
+/// # Example
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+/// # example::run(async |_, runtime, _| {
+/// use dlock::redis::{Redis, RedisOptions, TokenSource};
+///
+/// let mut options = RedisOptions::default();
+/// options.password = Some("secret".to_owned());
+/// // Tokens grow even if the server loses its counter, as long as its clock does not step back.
+/// options.tokens = TokenSource::ServerTime;
+/// // Connects with the first acquire.
+/// let redis = Redis::new(runtime, "127.0.0.1:6379", options)?;
+/// # Ok(()) });
+/// ```
 pub struct Redis<R: Runtime> {
     client: Arc<Client<R>>,
     tokens: TokenSource,

@@ -82,6 +82,21 @@ use crate::setup::SetupError;
 pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] = &[acquisition::probe::ALL, memory::probe::ALL];
 
 /// Several independent Redis servers, the majority of which grants a lock. Clones share the connections.
+///
+/// # Example
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+/// # example::run(async |_, runtime, _| {
+/// use dlock::SetupError;
+/// use dlock::redlock::{Redlock, RedlockOptions};
+///
+/// let redlock = |addresses: &[&str]| Redlock::new(runtime.clone(), addresses, RedlockOptions::default());
+/// assert!(redlock(&["one:6379", "two:6379", "three:6379"]).is_ok());
+/// let error = redlock(&["one:6379", "two:6379", "one:6379"]).unwrap_err();
+/// assert!(matches!(error, SetupError::DuplicateNode { .. }));
+/// # Ok(()) });
+/// ```
 pub struct Redlock<R: Runtime> {
     nodes: Arc<Nodes<R>>,
     addresses: Arc<[Box<str>]>,

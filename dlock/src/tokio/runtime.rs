@@ -13,6 +13,23 @@ use super::stream::TokioStream;
 use crate::{Instant, Runtime};
 
 /// The operating system's clock, network and random source, and the scheduler of one tokio runtime.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use dlock::{Runtime, TokioRuntime};
+/// use tokio::runtime::Handle;
+///
+/// #[tokio::main(flavor = "current_thread")]
+/// async fn main() {
+///     let runtime = TokioRuntime::new(Handle::current());
+///     let deadline = runtime.now() + Duration::from_millis(5);
+///     runtime.sleep_until(deadline).await;
+///     assert!(runtime.now() >= deadline);
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct TokioRuntime {
     handle: Handle,

@@ -50,6 +50,22 @@ pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] = &[acquisition::probe::ALL
 
 /// A ZooKeeper ensemble. Clones share one session, and so do all locks on them: it is opened by the first
 /// call, and replaced by a new one after it expired.
+///
+/// # Example
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+/// # example::run(async |_, runtime, _| {
+/// use std::time::Duration;
+///
+/// use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
+/// use dlock::{Lock, Options};
+///
+/// let options = ZooKeeperOptions::new(Duration::from_secs(30));
+/// let zookeeper = ZooKeeper::new(runtime, &["127.0.0.1:2181"], options)?;
+/// let lock = Lock::new(zookeeper, Options::new(Duration::from_secs(20)))?;
+/// # Ok(()) });
+/// ```
 pub struct ZooKeeper<R: Runtime>(Arc<Sessions<R>>);
 
 impl<R: Runtime> ZooKeeper<R> {

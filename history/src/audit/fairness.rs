@@ -9,6 +9,25 @@ use crate::vocabulary::{Kind, Name};
 
 /// Order of arrival against order of grant, over the requests that were served. Requests for different keys
 /// don't compete.
+///
+/// # Example
+///
+/// ```
+/// use history::{Event, Fairness, Kind, Name, Nanos};
+///
+/// let event = |process: &str, is_grant: bool| {
+///     let (key, owner, process) = (Name::from("6b6e"), Name::from(process), Name::from(process));
+///     let kind = match is_grant {
+///         false => Kind::LeaseRequested { key, owner, ttl_millis: None },
+///         true => Kind::LeaseAcquired { key, owner, token: 1, ttl_millis: None, valid_micros: None },
+///     };
+///     Event { at: Nanos(0), process, kind }
+/// };
+/// // a asks first, and is served last.
+/// let history = [event("a", false), event("b", false), event("b", true), event("a", true)];
+/// let fairness = Fairness::of(&history);
+/// assert_eq!((fairness.served, fairness.inversions, fairness.overtaken_max), (2, 1, 1));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fairness {
     /// Requests that were served.

@@ -59,6 +59,24 @@ use verdict::Verdicts;
 use writes::Writes;
 
 /// The rules by which a history is judged. The default judges safety alone: neither order nor progress.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use history::{Name, Nanos, Rules};
+///
+/// // A fair lock on one server: each waiter must be served within a minute after the last fault.
+/// let rules = Rules {
+///     fifo: true,
+///     healed_at: Some(Nanos(9_000_000_000)),
+///     served_within: Some(Duration::from_secs(60)),
+///     servers: vec![Name::from("etcd")],
+///     ..Rules::default()
+/// };
+/// assert!(history::audit(&[], &rules).is_empty());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// The lock promises first come, first served; without it, `unfair` is not judged.
@@ -103,6 +121,24 @@ pub struct Rules {
 ///
 /// Takes time in proportion to the history's length (times the logarithm of the number of leases), plus the
 /// verdicts.
+///
+/// # Example
+///
+/// ```
+/// use history::{Event, Kind, Name, Nanos, Rules, VerdictKind, audit};
+///
+/// // Redis grants the lock to b, and then deletes it for a.
+/// let (key, owner, b) = (Name::from("6b6e"), Name::from("b:28999649"), Name::from("b"));
+/// let (token, ttl_millis) = (None, Some(2000));
+/// let granted = Kind::KeyGranted { key: key.clone(), owner: owner.clone(), token, ttl_millis, client: b };
+/// let deleted = Kind::KeyDeleted { key, owner, client: Name::from("a") };
+/// let history = [granted, deleted].map(|kind| Event { at: Nanos(0), process: Name::from("redis"), kind });
+///
+/// let verdicts = audit(&history, &Rules::default());
+/// assert_eq!(verdicts.len(), 1);
+/// assert_eq!(verdicts[0].kind, VerdictKind::ForeignRelease);
+/// assert_eq!(verdicts[0].processes, ["a", "b"].map(Name::from));
+/// ```
 pub fn audit(history: &[Event], rules: &Rules) -> Vec<Verdict> {
     let mut judges = Judges::new(rules);
     let mut verdicts = Verdicts::default();

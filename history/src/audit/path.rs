@@ -149,8 +149,8 @@ impl<'h> Paths<'h> {
         }
     }
 
-    /// Returns the clients to which some of several servers granted the lock in these events, and which did not
-    /// have it after that.
+    /// Returns the clients to which some of several servers granted the lock in these events, and which did
+    /// not have it after that.
     fn half_granted(&self, events: &[usize]) -> BTreeSet<&'h Name> {
         let (mut clients, mut servers) = (BTreeSet::new(), BTreeSet::new());
         for number in events {

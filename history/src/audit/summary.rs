@@ -10,6 +10,20 @@ use crate::events::Event;
 use crate::vocabulary::{Kind, Name};
 
 /// The counts of one history.
+///
+/// # Example
+///
+/// ```
+/// use history::{Event, Kind, Name, Nanos, Summary};
+///
+/// let (key, owner) = (Name::from("6b6e"), Some(Name::from("a:7f3c")));
+/// let kind = Kind::WriteRejected { key, owner, token: 1, seq: None, seen: 2, outcome: None };
+/// let history = [Event { at: Nanos(0), process: Name::from("resource"), kind }];
+/// let summary = Summary::of(&history);
+/// assert_eq!(summary.refused, ["a:1".parse()?]);
+/// assert_eq!(summary.grants, 0);
+/// # Ok::<(), history::WriteByError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// The writes that the resource stored, in their order. A retry that got its first answer is not among
@@ -48,6 +62,17 @@ pub struct Updates {
 }
 
 /// A worker and the token that it sent, as written in expectation files: `b:2`.
+///
+/// # Example
+///
+/// ```
+/// use history::WriteBy;
+///
+/// let write: WriteBy = "b:2".parse()?;
+/// assert_eq!((write.worker.as_str(), write.token), ("b", 2));
+/// assert!("b".parse::<WriteBy>().is_err());
+/// # Ok::<(), history::WriteByError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WriteBy {
     /// The process that acquired as the owner that the write named.

@@ -9,6 +9,17 @@ use crate::events::Nanos;
 use crate::vocabulary::Name;
 
 /// The violated property.
+///
+/// # Example
+///
+/// ```
+/// use history::VerdictKind;
+///
+/// assert_eq!("stale_write".parse(), Ok(VerdictKind::StaleWrite));
+/// for kind in VerdictKind::ALL {
+///     println!("{kind}: {}", kind.explain());
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub enum VerdictKind {
@@ -179,6 +190,23 @@ impl From<VerdictKind> for &'static str {
 }
 
 /// One violation, found in a history.
+///
+/// # Example
+///
+/// ```
+/// use history::{Event, Kind, Name, Nanos, Rules, audit};
+///
+/// let write = |at, token| {
+///     let (key, owner) = (Name::from("6b6e"), Some(Name::from("a:7f3c")));
+///     let kind = Kind::WriteAccepted { key, owner, token, seq: None, version: 1, body: None };
+///     Event { at: Nanos(at), process: Name::from("resource"), kind }
+/// };
+/// let history = [write(1, 34), write(2, 33)];
+/// let verdict = &audit(&history, &Rules::default())[0];
+/// // The second event broke the rule.
+/// assert_eq!((verdict.event, verdict.at), (Some(1), Nanos(2)));
+/// assert!(verdict.detail.starts_with("the resource accepted the write of a (token 33)"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The violated property.

@@ -10,6 +10,17 @@ use super::name::Name;
 pub const TRUE_RATE: u64 = 1_000_000_000;
 
 /// The effect of a fault. Its target is the process of its event, except for links, which name their ends.
+///
+/// # Example
+///
+/// ```
+/// use history::{Effect, LinkFault};
+///
+/// let cut = Effect::links(LinkFault::Cut, [("a", "redis")]);
+/// assert_eq!(cut.to_string(), r#"{"link":{"how":"cut","links":[["a","redis"]]}}"#);
+/// assert!(!cut.is_instant());
+/// assert!(Effect::links(LinkFault::Reset, [("a", "redis")]).is_instant());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Effect {

@@ -7,6 +7,19 @@ macro_rules! emitters {
         ///
         /// All fields of the table's row must be given, in the row's order. An `Option` that is `None` is not
         /// logged. Values are computed only if a subscriber listens.
+        ///
+        /// # Example
+        ///
+        /// ```
+        /// /// Counts an order, and tells a subscriber of `tracing` that the code has passed this point.
+        /// fn count(orders: &mut u64) {
+        ///     *orders += 1;
+        ///     history::emit!(PointPassed { step: format!("order {orders}") });
+        /// }
+        /// let mut orders = 41;
+        /// count(&mut orders);
+        /// assert_eq!(orders, 42);
+        /// ```
         #[macro_export]
         macro_rules! emit {
             $($(

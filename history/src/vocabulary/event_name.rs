@@ -4,6 +4,17 @@
 macro_rules! event_names {
     ($($target:literal { $( $(#[$doc:meta])* $variant:ident = $name:literal { $($fields:tt)* } )* })*) => {
         /// The name of an event: the value of its field `event`.
+        ///
+        /// # Example
+        ///
+        /// ```
+        /// use history::EventName;
+        ///
+        /// let name = EventName::parse("lease_acquired");
+        /// assert_eq!(name, Some(EventName::LeaseAcquired));
+        /// assert_eq!(EventName::LeaseAcquired.target(), "dlock");
+        /// assert_eq!(EventName::parse("lease_aquired"), None);
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum EventName { $($( $(#[$doc])* $variant, )*)* }
 

@@ -9,6 +9,18 @@ use super::record::{Record, RecordError, log_name};
 macro_rules! kinds {
     ($($target:literal { $( $(#[$doc:meta])* $variant:ident = $name:literal { $($field:ident: $type:ty),* } )* })*) => {
         /// One event of the vocabulary, with its fields. Each field is described at [`Record`].
+        ///
+        /// # Example
+        ///
+        /// ```
+        /// use history::{EventName, Kind, Name};
+        ///
+        /// let owner = Some(Name::from("a:7f3c9e12"));
+        /// let kind = Kind::KeyExpired { key: Name::from("6b6e"), owner };
+        /// assert_eq!(kind.name(), EventName::KeyExpired);
+        /// assert_eq!(kind.key().map(Name::as_str), Some("6b6e"));
+        /// assert_eq!(Kind::try_from(kind.to_record()), Ok(kind));
+        /// ```
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Kind {
             $($(

@@ -12,6 +12,16 @@ const INLINE_BYTES_MAX: usize = 22;
 
 /// A name in a history: a process, a key's hash, an owner's prefix. Up to 22 bytes are stored in place; a
 /// longer one is shared between its clones.
+///
+/// # Example
+///
+/// ```
+/// use history::Name;
+///
+/// let mut names = ["redis", "a", "b"].map(Name::from);
+/// names.sort();
+/// assert_eq!(names.map(|name| name.to_string()), ["a", "b", "redis"]);
+/// ```
 #[derive(Clone)]
 pub struct Name(Text);
 

@@ -15,6 +15,18 @@ macro_rules! fields {
         /// The raw fields of an event. A subscriber layer fills it (it is a [`Visit`]), a JSON line is read
         /// into it; then [`Kind::try_from`](super::Kind) makes a typed event of it. Fields outside the
         /// vocabulary are dropped.
+        ///
+        /// # Example
+        ///
+        /// ```
+        /// use history::{EventName, Kind, Record, RecordError, Slot};
+        ///
+        /// let mut record = Record::new(EventName::PointPassed);
+        /// let missing = RecordError::Missing { event: EventName::PointPassed, field: "step" };
+        /// assert_eq!(Kind::try_from(record.clone()), Err(missing));
+        /// record.put_text(Slot::of("step"), "moving money");
+        /// assert!(Kind::try_from(record).is_ok());
+        /// ```
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Record {

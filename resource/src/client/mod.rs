@@ -25,6 +25,31 @@ use crate::owner::OwnerToken;
 use crate::store::{Read, Write};
 
 /// A client of one resource service. Calls that overlap have connections of their own; one is kept.
+///
+/// # Example
+///
+/// ```
+/// # mod service { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/service.rs")); }
+/// # service::run(async |runtime, client| {
+/// use std::time::Duration;
+///
+/// use dlock::Runtime;
+/// use resource::client::{PutAnswer, ReadAnswer};
+/// use resource::fence::Guard;
+/// use resource::store::Write;
+/// use resource::{OwnerToken, ResourceKey};
+///
+/// // `client` is `Client::new(runtime.clone(), "127.0.0.1:8080")`.
+/// let deadline = runtime.now() + Duration::from_secs(5);
+/// let key = ResourceKey::new("orders:42")?;
+/// let owner = Some(OwnerToken::new("b:28999649")?);
+/// let write = Write { guard: Guard::token("34".parse()?), owner, body: "paid".into() };
+/// assert_eq!(client.put(&key, &write, deadline).await?, PutAnswer::Accepted { version: 1 });
+///
+/// let answer = client.read(&key, deadline).await?;
+/// assert!(matches!(answer, ReadAnswer::Read(snapshot) if snapshot.value == Some("paid".into())));
+/// # Ok(()) });
+/// ```
 pub struct Client<R: Runtime> {
     runtime: R,
     address: Box<str>,
@@ -62,6 +87,26 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     ///
     /// The last attempt's; [`ClientError::Unknown`] if any attempt ended so.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod service { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/service.rs")); }
+    /// # service::run(async |runtime, client| {
+    /// # use std::time::Duration;
+    /// # use dlock::Runtime;
+    /// # use resource::client::{PutAnswer, Retry};
+    /// # use resource::{OwnerToken, ResourceKey, fence::Guard, store::Write};
+    /// # let (key, deadline) = (ResourceKey::new("orders:42")?, runtime.now() + Duration::from_secs(5));
+    /// let owner = Some(OwnerToken::new("b:28999649")?);
+    /// let write = Write { guard: Guard::token("34".parse()?), owner, body: "paid".into() };
+    /// // The same write again, as after a lost answer, gets the first answer.
+    /// for _ in 0..2 {
+    ///     let answer = client.put_with_retry(&key, &write, deadline, Retry::default()).await?;
+    ///     assert_eq!(answer, PutAnswer::Accepted { version: 1 });
+    /// }
+    /// # Ok(()) });
+    /// ```
     pub async fn put_with_retry(
         &self,
         key: &ResourceKey,
@@ -87,6 +132,25 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     ///
     /// [`ClientError`]; a claim is idempotent and may be asked again.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod service { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/service.rs")); }
+    /// # service::run(async |runtime, client| {
+    /// # use std::time::Duration;
+    /// # use dlock::{FencingToken, Runtime};
+    /// # use resource::ResourceKey;
+    /// # use resource::client::ReadAnswer;
+    /// # let (key, deadline) = (ResourceKey::new("orders:42")?, runtime.now() + Duration::from_secs(5));
+    /// let (old, new): (FencingToken, FencingToken) = ("33".parse()?, "34".parse()?);
+    /// let answer = client.fenced_read(&key, new, None, deadline).await?;
+    /// assert!(matches!(answer, ReadAnswer::Read(_)));
+    /// // The older holder can't even read for its work any more.
+    /// let answer = client.fenced_read(&key, old, None, deadline).await?;
+    /// assert_eq!(answer, ReadAnswer::Stale { seen: new, got: old });
+    /// # Ok(()) });
+    /// ```
     pub async fn fenced_read(
         &self,
         key: &ResourceKey,

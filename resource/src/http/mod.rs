@@ -75,6 +75,22 @@ impl Default for Config {
 }
 
 /// A service. A clone is the same service: build one, and serve every connection from it.
+///
+/// # Example
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use resource::Fencing;
+/// use resource::http::{App, Config};
+/// use resource::store::MemoryStore;
+///
+/// let config = Config { fencing: Fencing::Off, ..Config::default() };
+/// let app = App::new(Arc::new(MemoryStore::new()), config);
+/// // Your own server may have other routes beside those of the resource.
+/// let routes = app.router().route("/health", axum::routing::get(|| async { "up" }));
+/// assert!(routes.has_routes());
+/// ```
 #[derive(Clone, Debug)]
 pub struct App {
     router: Router,
@@ -122,6 +138,33 @@ impl App {
 /// # Errors
 ///
 /// The error of the connection; the service itself is unharmed.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+///
+/// use resource::http::{App, Config, serve_connection};
+/// use resource::store::MemoryStore;
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// let app = App::new(Arc::new(MemoryStore::new()), Config::default());
+/// // The server's end is a connection of a `TcpListener` in a service.
+/// let (mut client, server) = tokio::io::duplex(1024);
+/// tokio::spawn(serve_connection(server, &app));
+///
+/// let request = "PUT /r/orders:42 HTTP/1.1\r\nHost: resource\r\nContent-Length: 4\r\n";
+/// client.write_all(format!("{request}X-Fence-Token: 34\r\n\r\npaid").as_bytes()).await?;
+/// client.shutdown().await?;
+/// let mut answer = String::new();
+/// client.read_to_string(&mut answer).await?;
+/// assert!(answer.starts_with("HTTP/1.1 200 OK"));
+/// assert!(answer.ends_with(r#"{"version":1,"max_fence":34}"#));
+/// # Ok(())
+/// # }
+/// ```
 pub fn serve_connection<I>(
     stream: I,
     app: &App,

@@ -13,6 +13,23 @@ use crate::fence::{Fence, Fencing, WriteOutcome};
 use crate::key::ResourceKey;
 
 /// Keeps values and fences in a map. Every call completes at once.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use resource::store::{MemoryStore, Read, ReadOutcome, Store};
+/// use resource::{Fencing, ResourceKey};
+///
+/// let store = MemoryStore::new();
+/// let claim = Read { claim: Some("34".parse()?), owner: None };
+/// let outcome = store.read(&ResourceKey::new("orders:42")?, &claim, Fencing::On).await?;
+/// let ReadOutcome::Read(snapshot) = outcome else { panic!("nothing refuses the first claim") };
+/// assert_eq!((snapshot.value, snapshot.max_fence), (None, claim.claim));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     entries: Mutex<BTreeMap<ResourceKey, Entry>>,

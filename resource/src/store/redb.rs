@@ -32,6 +32,24 @@ const CACHE_BYTES: usize = 16 << 20;
 /// Keeps values and fences on a disk. An accepted write or claim is synced before it is acknowledged.
 ///
 /// A call blocks its thread while the disk syncs, and completes at once otherwise.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use resource::fence::{Guard, WriteOutcome};
+/// use resource::store::{RedbStore, Store, Write};
+/// use resource::{Fencing, ResourceKey};
+///
+/// // `RedbStore::open("resource.redb")?` in a service.
+/// let store = RedbStore::create(redb::backends::InMemoryBackend::new())?;
+/// let write = Write { guard: Guard::token("34".parse()?), owner: None, body: "paid".into() };
+/// let outcome = store.write(&ResourceKey::new("orders:42")?, &write, Fencing::On).await?;
+/// assert!(matches!(outcome, WriteOutcome::Accepted(_)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct RedbStore {
     database: Database,

@@ -149,6 +149,24 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     /// # Errors
     ///
     /// [`RoundError`] if there was no grant.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod service { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/service.rs")); }
+    /// # service::run(async |runtime, client| {
+    /// use std::time::Duration;
+    ///
+    /// use dlock::LockKey;
+    /// use resource::worker::{Ending, Job, Worker};
+    ///
+    /// # let lock = service::lock(&runtime);
+    /// let worker = Worker::new(lock, client, ());
+    /// let job = Job::new(LockKey::new("orders", "42")?, Duration::from_millis(1));
+    /// let round = worker.round(&job).await?;
+    /// assert_eq!((round.ending, round.token.as_u64()), (Ending::Done, 1));
+    /// # Ok(()) });
+    /// ```
     pub async fn round(&self, job: &Job) -> Result<Round, RoundError> {
         let handle = self.acquire(job).await?;
         self.hold(job, handle).await

@@ -52,6 +52,25 @@ pub enum Droppable {
 }
 
 /// Makes a worker pause, as a garbage collection or a frozen host does.
+///
+/// # Example
+///
+/// ```
+/// use std::future::Future;
+///
+/// use resource::worker::{Pauses, Step};
+///
+/// /// Notes each step of a worker, and pauses nowhere.
+/// #[derive(Clone)]
+/// struct Notes;
+///
+/// impl Pauses for Notes {
+///     fn at(&self, step: Step) -> impl Future<Output = ()> + Send {
+///         println!("the worker has reached {}", step.as_str());
+///         std::future::ready(())
+///     }
+/// }
+/// ```
 pub trait Pauses: Clone + Send + Sync + 'static {
     /// Completes when the worker may continue after `step`.
     fn at(&self, step: Step) -> impl Future<Output = ()> + Send;
