@@ -86,11 +86,11 @@ pub use rule::rule;
 pub use time::in_whole_units;
 pub use vocabulary::{
     ClockFault, Effect, EventName, InstantFault, Kind, LinkFault, Name, Record, RecordError, RoleFault, Slot,
+    TRUE_RATE,
 };
 
 // For the macro `emit!`.
 #[doc(hidden)]
 pub use tracing;
 #[doc(hidden)]
-    TRUE_RATE,
 pub use vocabulary::log_name;
