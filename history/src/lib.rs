@@ -26,6 +26,8 @@ mod audit;
 mod events;
 // A message between two processes.
 mod message;
+// Enums whose variants have names.
+mod names;
 // The rule behind a verdict, in words.
 mod rule;
 // Summaries of histories, also side by side.
@@ -36,20 +38,21 @@ pub mod text;
 mod time;
 
 pub use audit::{
-    Acquisition, Belief, Beliefs, Fairness, Rules, Summary, Updates, Verdict, VerdictKind, VerdictKindError,
-    WriteBy, WriteByError, audit,
+    Acquisition, Belief, Beliefs, Fairness, Rules, Summary, Updates, Verdict, VerdictKind, WriteBy,
+    WriteByError, audit,
 };
 pub use events::{Event, History, HistoryError, Nanos};
 pub use message::{Fate, Message};
+pub use names::UnknownName;
 pub use rule::rule;
 pub use time::in_whole_units;
 pub use vocabulary::{
     ClockFault, Effect, EventName, InstantFault, Kind, LinkFault, Name, Record, RecordError, RoleFault, Slot,
+    TRUE_RATE,
 };
 
 // For the macro `emit!`.
 #[doc(hidden)]
 pub use tracing;
 #[doc(hidden)]
-    TRUE_RATE,
 pub use vocabulary::log_name;

@@ -12,7 +12,6 @@ pub mod entropy;
 pub mod explore;
 pub mod faults;
 pub mod meter;
-pub(crate) mod names;
 mod place;
 pub mod pool;
 pub mod probes;
@@ -25,10 +24,9 @@ pub mod world;
 
 pub use explore::{Exercised, Failure, Search, check};
 pub use history::{
-    ClockFault, Effect, Event, InstantFault, Kind, LinkFault, Name, Nanos, RoleFault, Rules, Verdict,
-    VerdictKind,
+    ClockFault, Effect, Event, InstantFault, Kind, LinkFault, Name, Nanos, RoleFault, Rules, UnknownName,
+    Verdict, VerdictKind,
 };
-pub use names::UnknownName;
 pub use place::{Invalid, Place};
 pub use sim::{
     Check, Control, Core, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,

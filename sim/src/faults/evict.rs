@@ -10,7 +10,6 @@ use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
-use crate::names::names;
 use crate::place::Invalid;
 use crate::span::Span;
 
@@ -23,7 +22,7 @@ pub struct Evict {
     pub part: Option<Part>,
 }
 
-names! {
+history::names! {
     /// An entry that Redis stores about a key.
     pub enum Part as "part of a key" {
         /// The owner token, which exists while the lock is held.

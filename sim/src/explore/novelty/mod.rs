@@ -12,10 +12,9 @@ use std::collections::BTreeMap;
 use history::{Kind, Name};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::names::names;
 use crate::sim::Report;
 
-names! {
+history::names! {
     /// The features by which runs are compared.
     pub enum Representation as "representation" {
         /// Events and probes, each in an abstract state: the processes that believe that they hold the lock,
