@@ -67,6 +67,8 @@ mod audit;
 mod events;
 // A message between two processes.
 mod message;
+// Enums whose variants have names.
+mod names;
 // The rule behind a verdict, in words.
 mod rule;
 // Summaries of histories, also side by side.
@@ -77,11 +79,12 @@ pub mod text;
 mod time;
 
 pub use audit::{
-    Acquisition, Belief, Beliefs, Fairness, Rules, Summary, Updates, Verdict, VerdictKind, VerdictKindError,
-    WriteBy, WriteByError, audit,
+    Acquisition, Belief, Beliefs, Fairness, Rules, Summary, Updates, Verdict, VerdictKind, WriteBy,
+    WriteByError, audit,
 };
 pub use events::{Event, History, HistoryError, Nanos};
 pub use message::{Fate, Message};
+pub use names::UnknownName;
 pub use rule::rule;
 pub use time::in_whole_units;
 pub use vocabulary::{

@@ -12,7 +12,6 @@ pub mod entropy;
 pub mod explore;
 pub mod faults;
 mod field_path;
-pub(crate) mod names;
 pub mod pool;
 pub mod probes;
 pub mod record;
@@ -25,10 +24,9 @@ pub mod world;
 pub use explore::{Exercised, Failure, Search, check};
 pub use field_path::{FieldPath, Invalid};
 pub use history::{
-    ClockFault, Effect, Event, InstantFault, Kind, LinkFault, Name, Nanos, RoleFault, Rules, Verdict,
-    VerdictKind,
+    ClockFault, Effect, Event, InstantFault, Kind, LinkFault, Name, Nanos, RoleFault, Rules, UnknownName,
+    Verdict, VerdictKind,
 };
-pub use names::UnknownName;
 pub use sim::{
     Check, Control, CorePhase, Draw, Evidence, Finding, NoOptions, Process, Report, RunError, Schedule,
     ScheduleError, Served, Sim, Step, Strategy, Struck, Subject, clients, holder_accepted, no, own_key,

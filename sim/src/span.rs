@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::names::as_text;
+use history::as_text;
 
 /// The units, the largest first, each with its length in nanoseconds.
 const UNITS: [(&str, u64); 5] =

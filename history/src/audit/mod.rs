@@ -38,7 +38,7 @@ mod writes;
 pub use beliefs::{Acquisition, Belief, Beliefs};
 pub use fairness::Fairness;
 pub use summary::{Summary, Updates, WriteBy, WriteByError};
-pub use verdict::{Verdict, VerdictKind, VerdictKindError};
+pub use verdict::{Verdict, VerdictKind};
 
 use after_release::AfterRelease;
 use faults::Faults;

@@ -1,94 +1,58 @@
 //! Verdicts: their kinds, and the list that the judges add to.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::events::Nanos;
 use crate::vocabulary::Name;
 
-/// The violated property.
-///
-/// # Example
-///
-/// ```
-/// use history::VerdictKind;
-///
-/// assert_eq!("stale_write".parse(), Ok(VerdictKind::StaleWrite));
-/// for kind in VerdictKind::ALL {
-///     println!("{kind}: {}", kind.explain());
-/// }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "&'static str")]
-pub enum VerdictKind {
-    /// Two holders were inside their critical sections at once.
-    Overlap,
-    /// The resource accepted a write whose token is not above all that it had accepted.
-    StaleWrite,
-    /// The resource accepted a write of an older grant after a newer holder had read or claimed it.
-    LateWrite,
-    /// A read-modify-write was overwritten by one that had not seen it.
-    LostUpdate,
-    /// An acquire that began after an earlier grant had returned got a token that is not greater.
-    TokenRegressed,
-    /// A client deleted or extended a lock that it did not own.
-    ForeignRelease,
-    /// After all faults healed, a waiter was not served, or a key stayed locked past its time to live.
-    Stuck,
-    /// A FIFO lock served a later arrival first.
-    Unfair,
-    /// Two leases on one key were valid at once by their holders' own clocks.
-    TwoValid,
-    /// A lease was valid by its holder's own clock while no server, or no majority of them, held its key.
-    Unheld,
-    /// An acquisition had ended, no fault was in force, and its key was still stored.
-    Leaked,
-    /// The lock was free for longer than the longest retry delay, a waiter was left waiting, and no fault was
-    /// in force.
-    Idle,
-    /// A client wrote, or was inside its critical section with another one, after it had begun to release.
-    AfterRelease,
+crate::names! {
+    /// The violated property.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use history::VerdictKind;
+    ///
+    /// assert_eq!("stale_write".parse(), Ok(VerdictKind::StaleWrite));
+    /// for kind in VerdictKind::ALL {
+    ///     println!("{kind}: {}", kind.explain());
+    /// }
+    /// ```
+    pub enum VerdictKind as "verdict" {
+        /// Two holders were inside their critical sections at once.
+        Overlap = "overlap",
+        /// The resource accepted a write whose token is not above all that it had accepted.
+        StaleWrite = "stale_write",
+        /// The resource accepted a write of an older grant after a newer holder had read or claimed it.
+        LateWrite = "late_write",
+        /// A read-modify-write was overwritten by one that had not seen it.
+        LostUpdate = "lost_update",
+        /// An acquire that began after an earlier grant had returned got a token that is not greater.
+        TokenRegressed = "token_regressed",
+        /// A client deleted or extended a lock that it did not own.
+        ForeignRelease = "foreign_release",
+        /// After all faults healed, a waiter was not served, or a key stayed locked past its time to live.
+        Stuck = "stuck",
+        /// A FIFO lock served a later arrival first.
+        Unfair = "unfair",
+        /// Two leases on one key were valid at once by their holders' own clocks.
+        TwoValid = "two_valid",
+        /// A lease was valid by its holder's own clock while no server, or no majority of them, held its key.
+        Unheld = "unheld",
+        /// An acquisition had ended, no fault was in force, and its key was still stored.
+        Leaked = "leaked",
+        /// The lock was free for longer than the longest retry delay, a waiter was left waiting, and no fault
+        /// was in force.
+        Idle = "idle",
+        /// A client wrote, or was inside its critical section with another one, after it had begun to
+        /// release.
+        AfterRelease = "after_release",
+    }
 }
 
 impl VerdictKind {
-    /// Every kind, in order.
-    pub const ALL: [Self; 13] = [
-        Self::Overlap,
-        Self::StaleWrite,
-        Self::LateWrite,
-        Self::LostUpdate,
-        Self::TokenRegressed,
-        Self::ForeignRelease,
-        Self::Stuck,
-        Self::Unfair,
-        Self::TwoValid,
-        Self::Unheld,
-        Self::Leaked,
-        Self::Idle,
-        Self::AfterRelease,
-    ];
-
-    /// Returns the kind's name in expectation files, such as `stale_write`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Overlap => "overlap",
-            Self::StaleWrite => "stale_write",
-            Self::LateWrite => "late_write",
-            Self::LostUpdate => "lost_update",
-            Self::TokenRegressed => "token_regressed",
-            Self::ForeignRelease => "foreign_release",
-            Self::Stuck => "stuck",
-            Self::Unfair => "unfair",
-            Self::TwoValid => "two_valid",
-            Self::Unheld => "unheld",
-            Self::Leaked => "leaked",
-            Self::Idle => "idle",
-            Self::AfterRelease => "after_release",
-        }
-    }
-
     /// Returns true if the rule is broken because something has not happened in time.
     const fn is_of_absence(self) -> bool {
         matches!(self, Self::Stuck | Self::Leaked | Self::Idle)
@@ -150,42 +114,6 @@ impl VerdictKind {
                  failure of others explains that."
             }
         }
-    }
-}
-
-impl fmt::Display for VerdictKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// A word that names no verdict.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown verdict `{text}`: known are {}", VerdictKind::ALL.map(VerdictKind::as_str).join(", "))]
-pub struct VerdictKindError {
-    text: String,
-}
-
-impl FromStr for VerdictKind {
-    type Err = VerdictKindError;
-
-    fn from_str(text: &str) -> Result<Self, VerdictKindError> {
-        let found = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
-        found.ok_or_else(|| VerdictKindError { text: text.to_owned() })
-    }
-}
-
-impl TryFrom<String> for VerdictKind {
-    type Error = VerdictKindError;
-
-    fn try_from(text: String) -> Result<Self, VerdictKindError> {
-        text.parse()
-    }
-}
-
-impl From<VerdictKind> for &'static str {
-    fn from(kind: VerdictKind) -> Self {
-        kind.as_str()
     }
 }
 

@@ -4,7 +4,7 @@ use history::VerdictKind;
 
 #[test]
 fn a_kind_has_one_name_for_display_parsing_and_json() {
-    for kind in VerdictKind::ALL {
+    for &kind in VerdictKind::ALL {
         assert_eq!(kind.to_string().parse(), Ok(kind));
         assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{kind}\""));
     }
@@ -15,7 +15,7 @@ fn a_kind_has_one_name_for_display_parsing_and_json() {
 #[test]
 fn kinds_are_ordered_as_listed_and_each_explains_itself() {
     assert!(VerdictKind::ALL.is_sorted());
-    let sentences: BTreeSet<&str> = VerdictKind::ALL.into_iter().map(VerdictKind::explain).collect();
+    let sentences: BTreeSet<&str> = VerdictKind::ALL.iter().map(|kind| kind.explain()).collect();
     assert_eq!(sentences.len(), VerdictKind::ALL.len());
     assert!(sentences.iter().all(|sentence| sentence.ends_with('.') && !sentence.contains("  ")));
 }

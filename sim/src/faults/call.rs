@@ -1,8 +1,6 @@
 //! The calls of a worker whose futures it may drop.
 
-use crate::names::names;
-
-names! {
+history::names! {
     /// A call whose future a worker may drop.
     #[derive(Default)]
     pub enum Call as "call" {

@@ -11,7 +11,6 @@ use super::kind::FaultKind;
 use super::scene::Scene;
 use super::strike::Strike;
 use crate::field_path::Invalid;
-use crate::names::names;
 use crate::span::Span;
 
 /// Removes the entries of a key from the lock servers.
@@ -23,7 +22,7 @@ pub struct Evict {
     pub part: Option<Part>,
 }
 
-names! {
+history::names! {
     /// An entry that Redis stores about a key.
     pub enum Part as "part of a key" {
         /// The owner token, which exists while the lock is held.

@@ -1,10 +1,9 @@
 //! The processes and links of a schedule, against which faults are checked and for which they are drawn.
 
 use super::call::Call;
-use crate::names::names;
 use crate::span::Span;
 
-names! {
+history::names! {
     /// The role of a process in a schedule.
     pub enum Role as "role" {
         /// It uses the servers and the resource. If it dies, the others must go on without it.

@@ -64,7 +64,7 @@ impl Drawing<'_> {
                 @let same = |other: &&Violation| violation.mark.is_some() && other.mark == violation.mark;
                 @let above = violations[..number].iter().filter(same).count();
                 @let y = self.layout.violation_y(self.pictures, picture, number) + 3.0 + above as f64 * TAG;
-                @let width = tag_width(violation.kind.as_str());
+                @let width = tag_width(violation.kind.name());
                 @let x = self.layout.tag_x(self.pictures, picture, number, width);
                 a class=(if number == 0 { "tag first" } else { "tag" })
                     href=(format!("#violation-{}-{number}", self.first + picture))

@@ -21,7 +21,7 @@ pub fn thumbnail(picture: &Picture) -> Markup {
     let drawing = Drawing::of(pictures, Form::Narrow, WIDTH, None);
     let scale = HEIGHT / drawing.layout.height.max(1.0);
     let lane = WIDTH / picture.lanes.len().max(1) as f64;
-    let about = picture.violations.first().map_or("no violation", |violation| violation.kind.as_str());
+    let about = picture.violations.first().map_or("no violation", |violation| violation.kind.name());
     html! {
         svg.drawing.thumbnail width=(WIDTH) height=(HEIGHT) viewBox=(format!("0 0 {WIDTH} {HEIGHT}"))
             role="img" aria-label=(format!("Small picture of the run, {}: {about}", picture.title)) {

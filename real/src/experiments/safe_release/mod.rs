@@ -136,7 +136,7 @@ fn forced_table(runs: &[Forced]) -> Table {
         &["release", "fence", "a is told", "c gets in", "verdicts", "taken", "refused"],
     );
     for run in runs {
-        let verdicts: Vec<_> = run.outcome.verdicts.iter().map(|kind| kind.as_str()).collect();
+        let verdicts: Vec<_> = run.outcome.verdicts.iter().map(|kind| kind.name()).collect();
         table.row([
             run.release.as_str().to_owned(),
             run.fence.as_str().to_owned(),

@@ -176,7 +176,7 @@ fn play(system: System, plots: &[Plot], at_once: usize) -> Result<Vec<Played>, E
 }
 
 fn name(kinds: &BTreeSet<VerdictKind>) -> String {
-    let names: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
+    let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(" ") }
 }
 

@@ -2,7 +2,7 @@
 
 use resource::Fencing;
 
-sim::names! {
+history::names! {
     /// An arm of a schedule: a run with fencing off or on.
     pub enum Arm as "arm" {
         /// The resource ignores fencing tokens.

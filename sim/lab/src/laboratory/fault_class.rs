@@ -1,6 +1,6 @@
 //! The classes of faults in the comparison of the systems.
 
-sim::names! {
+history::names! {
     /// A class of faults.
     pub enum FaultClass as "class of faults" {
         /// A worker is paused, mostly inside its critical section, or a server is.

@@ -1,6 +1,6 @@
 //! The points in the protocol at which a fault may be aimed.
 
-sim::names! {
+history::names! {
     /// A step that a process has just taken. The kind of a process determines its points: [`Point::of`].
     pub enum Point as "point" {
         /// Worker: `acquire` was called.
@@ -84,7 +84,7 @@ sim::names! {
     }
 }
 
-sim::names! {
+history::names! {
     /// The kind of a process in a schedule.
     pub enum ProcessKind as "kind of process" {
         /// It acquires the lock and writes to the resource.

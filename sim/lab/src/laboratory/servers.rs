@@ -28,7 +28,7 @@ pub struct Redis {
     pub waiting: Waiting,
 }
 
-sim::names! {
+history::names! {
     /// The source of the fencing tokens of Redis and Redlock.
     #[derive(Default)]
     pub enum Tokens as "source of tokens" {
@@ -41,7 +41,7 @@ sim::names! {
     }
 }
 
-sim::names! {
+history::names! {
     /// The wake-up of waiters for a lock on Redis after a release.
     #[derive(Default)]
     pub enum Waiting as "waiting mode" {
@@ -66,7 +66,7 @@ pub struct Etcd {
     pub trusts_waiters: bool,
 }
 
-sim::names! {
+history::names! {
     /// A recipe for a lock on etcd.
     #[derive(Default)]
     pub enum Recipe as "recipe" {
@@ -78,7 +78,7 @@ sim::names! {
     }
 }
 
-sim::names! {
+history::names! {
     /// The writes that a Redis server keeps on its disk (its append-only file, by `appendfsync`).
     #[derive(Default)]
     pub enum Persistence as "persistence" {
@@ -100,7 +100,7 @@ pub struct Resource {
     pub store: Store,
 }
 
-sim::names! {
+history::names! {
     /// The resource's store of values and of the highest tokens.
     #[derive(Default)]
     pub enum Store as "store" {

@@ -1,6 +1,6 @@
 //! The names of the lock systems.
 
-sim::names! {
+history::names! {
     /// The lock system that the workers use. Each is defined in `systems`.
     pub enum System as "system" {
         /// One Redis, with a replica or without.

@@ -91,7 +91,7 @@ impl Default for WorkerMode {
     }
 }
 
-sim::names! {
+history::names! {
     /// A worker's read of the resource before it works.
     #[derive(Default)]
     pub enum ReadMode as "read mode" {
@@ -105,7 +105,7 @@ sim::names! {
     }
 }
 
-sim::names! {
+history::names! {
     /// A worker's release of its lock.
     #[derive(Default)]
     pub enum ReleaseMode as "release mode" {

@@ -11,9 +11,8 @@ mod uniform;
 use super::steps::Step;
 use crate::entropy::Site;
 use crate::faults::{Fault, Faults, Scene};
-use crate::names::names;
 
-names! {
+history::names! {
     /// A way to draw the faults of a random schedule.
     pub enum Strategy as "strategy" {
         /// Each fault by itself: its kind by fixed weights, and a point or a time at random.

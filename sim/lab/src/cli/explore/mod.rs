@@ -219,7 +219,7 @@ fn explained(tally: &Tally, arms: &[Arm]) -> String {
     let title = "explained by the schedules' own faults, or by fencing that is off (runs):";
     let mut text = format!("\n{title}\n\n");
     text += &row("verdict", &|arm| [arm_name(arm).to_owned(), "first seed".to_owned()]);
-    for verdict in Verdict::ALL {
+    for &verdict in Verdict::ALL {
         if arms.iter().all(|arm| tally.explained(arm.name(), verdict) == 0) {
             continue;
         }

@@ -1,6 +1,6 @@
-//! Enums whose variants have names in schedule files, and the error for an unknown name.
+//! Enums whose variants have names in files and on the command line, and the error for an unknown name.
 
-/// An unknown name in a schedule.
+/// A text that is not one of the known names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{given}`: known are {known}")]
 pub struct UnknownName {
@@ -16,8 +16,8 @@ impl UnknownName {
     }
 }
 
-/// Declares an enum together with the name of each variant in schedule files: one list serves reading,
-/// printing and the error that lists the known names.
+/// Declares an enum together with the name of each variant: one list serves reading, printing and the error
+/// that lists the known names. The crate `strum` must be a dependency of the caller.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! names {
@@ -26,32 +26,21 @@ macro_rules! names {
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$variant_meta])* $variant,)+ }
+        #[derive(strum::Display, strum::EnumString, strum::VariantArray)]
+        #[strum(parse_err_ty = $crate::UnknownName, parse_err_fn = Self::unknown)]
+        pub enum $name { $($(#[$variant_meta])* #[strum(serialize = $text)] $variant,)+ }
 
         impl $name {
             /// All variants, in the order of their declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
-            /// Returns the name in schedule files.
+            /// Returns the name in files.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }
-        }
 
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = $crate::UnknownName;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(Self::Err::new($what, text, &[$($text),+])),
-                }
+            fn unknown(text: &str) -> $crate::UnknownName {
+                $crate::UnknownName::new($what, text, &[$($text),+])
             }
         }
 
@@ -59,7 +48,8 @@ macro_rules! names {
     };
 }
 
-/// Reads and writes a type through its `FromStr` and `Display`: a string in every format.
+/// Reads and writes a type through its `FromStr` and `Display`: a string in every format. Unlike the macros of
+/// `serde_plain`, it keeps the message of the error.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! as_text {
@@ -91,5 +81,3 @@ macro_rules! as_text {
         }
     };
 }
-
-pub(crate) use {as_text, names};
