@@ -16,7 +16,7 @@ pub mod museum;
 pub mod serve;
 
 pub use laboratory::{
-    Arm, Etcd, FaultClass, Kind, Lab, LabScene, Options, Persistence, Point, ReadMode, Recipe, Redis,
+    Arm, Correct, Etcd, Kind, Lab, LabScene, Options, Persistence, Point, ReadMode, Recipe, Redis,
     ReleaseMode, Resource, Store, System, Tokens, Waiting, Worker, WorkerMode, Workplace, draw, draw_class,
     draw_for, excused, load, parse, run, schedule, small, validate, wire,
 };

@@ -32,8 +32,6 @@ use sim::meter::{self, Part};
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-const SYSTEMS: [System; 4] = [System::Redis, System::Redlock, System::Etcd, System::ZooKeeper];
-
 /// Number of measurements of a rate.
 const MEASUREMENTS: u64 = 15;
 /// Number of schedules of one measurement: enough that the rare long ones are in each.
@@ -78,7 +76,7 @@ fn rates() {
         "", "uniform schedules", "of all strategies (*)", "small workload, K = 1"
     );
     let uniform = Portfolio::only(Strategy::Uniform);
-    for system in SYSTEMS {
+    for system in System::without_examples() {
         let [uniform, all] = [&uniform, &Portfolio::default()].map(|portfolio| {
             let one = |number| rate(|| search(system, portfolio, number * SCHEDULES, SCHEDULES));
             median((0..MEASUREMENTS).map(one))
@@ -114,7 +112,7 @@ fn parts() {
     print!("{:<12}", "system");
     Part::ALL.iter().for_each(|part| print!("{:>9}", part.to_string().split(' ').next().unwrap()));
     println!("{:>9}", "other");
-    for system in SYSTEMS {
+    for system in System::without_examples() {
         let (before, began) = (meter::spent(), elapsed(ClockId::Monotonic));
         search(system, &Portfolio::default(), 0, 2 * SCHEDULES);
         let whole = (elapsed(ClockId::Monotonic) - began).as_nanos() as f64;
@@ -132,7 +130,7 @@ fn parts() {
 /// Prints the instructions of a random schedule of each system.
 fn count_instructions() {
     println!("instructions of a random schedule, in thousands:");
-    for system in SYSTEMS {
+    for system in System::without_examples() {
         let per_run = instructions::of_one(["runs", system.name()], [20, 120]);
         println!("{:<12}{:>10.0}", system.name(), per_run / 1e3);
     }

@@ -7,7 +7,7 @@ use sim::{Schedule, Span};
 
 use super::options::Options;
 use super::point::{Kind, Point};
-use super::servers::{Persistence, Store};
+use super::servers::{Durability, Store};
 use super::worker::ReleaseMode;
 
 /// A schedule of the laboratory: its rules, and the scene of its faults.
@@ -18,6 +18,16 @@ impl Deref for LabScene<'_> {
 
     fn deref(&self) -> &Schedule<Options> {
         self.0
+    }
+}
+
+impl LabScene<'_> {
+    fn durability(&self) -> Durability {
+        self.options.system.get().durability(&self.options)
+    }
+
+    fn is_server(&self, process: &str) -> bool {
+        self.options.kind_of(process).is_some_and(Kind::is_server)
     }
 }
 
@@ -34,7 +44,7 @@ impl Scene for LabScene<'_> {
         self.options.kind_of(process).map(|kind| match kind {
             Kind::Worker => Role::Client,
             Kind::Resource => Role::Resource,
-            Kind::Redis | Kind::Replica | Kind::Etcd | Kind::ZooKeeper | Kind::Server => Role::Server,
+            _ => Role::Server,
         })
     }
 
@@ -56,27 +66,28 @@ impl Scene for LabScene<'_> {
     fn disk(&self, process: &str) -> Result<(), String> {
         match self.options.kind_of(process) {
             Some(Kind::Worker) => Err("a worker".into()),
-            Some(Kind::Server) => Err("it keeps its leases in memory".into()),
             Some(Kind::Resource) if self.options.resource.store == Store::Memory => {
                 Err("resource.store = \"memory\"".into())
             }
-            Some(Kind::Redis | Kind::Replica) if self.options.redis.persistence == Persistence::None => {
-                Err("redis.persistence = \"none\"".into())
-            }
-            _ => Ok(()),
+            Some(Kind::Resource) | None => Ok(()),
+            Some(_) => match self.durability() {
+                Durability::None(why) => Err(why.into()),
+                _ => Ok(()),
+            },
         }
     }
 
     fn action(&self, process: &str, action: &str) -> Result<(), String> {
-        match (action, self.options.kind_of(process)) {
-            ("promote", Some(Kind::Replica)) | ("lead", Some(Kind::Etcd | Kind::ZooKeeper)) => Ok(()),
-            ("promote", _) if !self.options.redis.replica => {
-                Err("the schedule has no replica (redis.replica)".into())
-            }
-            ("promote", _) => Err("it is no replica".into()),
-            ("lead", _) => Err("only members of etcd and ZooKeeper have a leader".into()),
-            _ => Err(format!("no server can {action}")),
+        let offered = self.options.system.get().actions();
+        if self.options.kind_of(process).is_some_and(|kind| offered.contains(&(action, kind))) {
+            return Ok(());
         }
+        Err(match action {
+            "promote" if !self.options.redis.replica => "the schedule has no replica (redis.replica)".into(),
+            "promote" => "it is no replica".into(),
+            "lead" => "only members of etcd and ZooKeeper have a leader".into(),
+            _ => format!("no server can {action}"),
+        })
     }
 
     fn acquires(&self, process: &str) -> Result<(), String> {
@@ -104,21 +115,17 @@ impl Scene for LabScene<'_> {
         Err(format!("`{}`: it evicts nothing", self.options.system))
     }
 
-    /// Returns false for the members of a cluster: they keep what a majority has acknowledged.
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
-        match self.options.kind_of(process) {
-            Some(Kind::Server) => true,
-            Some(Kind::Redis | Kind::Replica) => match self.options.redis.persistence {
-                Persistence::None => true,
-                Persistence::EverySec => power_loss,
-                Persistence::Always => false,
-            },
-            _ => false,
-        }
+        let forgets = match self.durability() {
+            Durability::None(_) => true,
+            Durability::Written => power_loss,
+            Durability::Acknowledged | Durability::Majority => false,
+        };
+        forgets && self.is_server(process)
     }
 
     fn expires_keys(&self, process: &str) -> bool {
-        matches!(self.options.kind_of(process), Some(Kind::Redis | Kind::Replica | Kind::Server))
+        self.is_server(process) && self.options.system.get().expires_keys()
     }
 
     fn knows_margins(&self) -> bool {
@@ -160,7 +167,7 @@ impl Scene for LabScene<'_> {
     }
 
     fn may_lose_power(&self, _: &str) -> bool {
-        self.options.redis.persistence != Persistence::None
+        matches!(self.durability(), Durability::Written | Durability::Acknowledged)
     }
 }
 
