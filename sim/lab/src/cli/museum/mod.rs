@@ -43,9 +43,7 @@ pub(crate) struct Arguments {
     /// The most schedules of one search.
     #[arg(long, default_value_t = 10_000)]
     cap: u64,
-    /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in
-    /// turns.
-    #[arg(long)]
+    #[arg(long, help = super::strategy_help("By default all in turns"))]
     strategy: Option<Strategy>,
     /// Compares runs by these features, for the feedback strategy: states or pairs.
     #[arg(long, default_value_t = Representation::States)]
