@@ -86,7 +86,7 @@ pub fn text(comparison: &Comparison) -> String {
 
 /// Formats the name of a class in 14 columns, indented below its system.
 fn short(class: &str) -> String {
-    let class = if class.len() > 13 { format!("{:.12}.", class) } else { class.to_owned() };
+    let class = if class.len() > 13 { format!("{class:.12}.") } else { class.to_owned() };
     format!(" {class:<13}")
 }
 
