@@ -47,31 +47,19 @@ pub static KIND: FaultKind = FaultKind {
     read,
     variants: &[&ANY],
     wide: &[],
-    forms: |lease| vec![lasting(longer(lease)), lasting_one_way(longer(lease))],
+    forms: |lease| [true, false].map(|both| lasting(longer(lease), both)).into(),
     class: Some(&ONE_WAY),
 };
 
 /// Cuts the messages of a worker to some of the lock servers, or those of the servers to it.
 static ONE_WAY: Class = Class { place: 30, name: "one-way partition", needs: None, draw: draw_one_way };
 
-/// Returns the form of a cut in both directions for this long.
-fn lasting(lasts: Span) -> Form {
-    let words = format!("cut of a client's link in both directions for {lasts}");
-    Form::of_links(40, KIND.verb, words, true, move |link| Cut {
-        link: link.clone(),
-        both: true,
-        lasts: Some(lasts),
-    })
-}
-
-/// Returns the form of a cut in one direction for this long.
-fn lasting_one_way(lasts: Span) -> Form {
-    let words = format!("cut of a client's link in one direction for {lasts}");
-    Form::of_links(50, KIND.verb, words, false, move |link| Cut {
-        link: link.clone(),
-        both: false,
-        lasts: Some(lasts),
-    })
+/// Returns the form of a cut for this long, in `both` directions or in one.
+fn lasting(lasts: Span, both: bool) -> Form {
+    let (place, directions) = if both { (40, "both directions") } else { (50, "one direction") };
+    let words = format!("cut of a client's link in {directions} for {lasts}");
+    let cut = move |link: &Link| Cut { link: link.clone(), both, lasts: Some(lasts) };
+    Form::of_links(place, KIND.verb, words, both, cut)
 }
 
 /// Cuts any link.
