@@ -16,7 +16,7 @@ pub mod museum;
 pub mod serve;
 
 pub use laboratory::{
-    Arm, Etcd, FaultClass, Lab, LabScene, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis,
+    Arm, Correct, Etcd, Lab, LabScene, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis,
     ReleaseMode, Resource, Store, System, Tokens, Waiting, Worker, WorkerMode, Workplace, draw, draw_class,
     draw_for, excused, load, parse, run, schedule, small, validate, wire,
 };

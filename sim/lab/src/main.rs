@@ -41,9 +41,7 @@ enum Command {
         /// The seed of the schedule and of all randomness in its run.
         #[arg(long)]
         seed: u64,
-        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By
-        /// default as `explore` does with this seed.
-        #[arg(long)]
+        #[arg(long, help = cli::strategy_help("By default as `explore` does with this seed"))]
         strategy: Option<Strategy>,
         /// Turns the resource's check of fencing tokens on or off.
         #[arg(long, value_parser = cli::fencing::parser(), default_value = "on")]
@@ -86,15 +84,12 @@ enum Command {
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
-        /// Runs schedules of this lock system only: redis, redlock, etcd or zookeeper.
-        #[arg(long)]
+        #[arg(long, help = cli::system_help())]
         system: Option<System>,
         /// Puts this mistake of the museum into all locks, or into the resource: the search must find it.
         #[arg(long)]
         mutant: Option<Mutant>,
-        /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in
-        /// turns.
-        #[arg(long)]
+        #[arg(long, help = cli::strategy_help("By default all in turns"))]
         strategy: Option<Strategy>,
         /// The number of threads; by default one for each core.
         #[arg(long, value_parser = cli::explore::threads())]

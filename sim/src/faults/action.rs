@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use super::fields::Fields;
 use super::link::Link;
+use super::reach::Reach;
 use super::scene::Scene;
 use super::strike::Strike;
 use super::trigger::Trigger;
@@ -60,11 +61,22 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
         Span::ZERO
     }
 
+    /// Returns the steps of a run that it touches, for exhaustive searches. Default: all.
+    fn reach(&self) -> Reach {
+        Reach::Everything
+    }
+
     /// Returns the verdicts that it excuses: a run with this fault may have them although no lock broke a
     /// promise.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         let _ = scene;
         Vec::new()
+    }
+
+    /// Returns the process whose clocks it runs at another rate, and the rate: seconds of the clock in each
+    /// second of true time. Default: none.
+    fn clock_rate(&self) -> Option<(&str, f64)> {
+        None
     }
 
     /// Returns smaller actions, for shrinking: without an option, or on fewer processes. Shrinking shortens

@@ -8,7 +8,9 @@ use super::action::{Action, Fault, FaultCheck};
 use super::call::Call;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::Form;
 use super::kind::FaultKind;
+use super::reach::Reach;
 use super::scene::{Role, Scene};
 use super::strike::Strike;
 use super::trigger::Trigger;
@@ -31,8 +33,25 @@ impl Cancel {
     }
 }
 
-/// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "cancel", fields: &["call"], read, variants: &[&ACQUIRING] };
+/// The row of this fault in the table. It has no form without a call, which a client may not have: see
+/// [`dropping`]. It is not compared, since it is a deed of the caller on every system.
+pub static KIND: FaultKind = FaultKind {
+    verb: "cancel",
+    fields: &["call"],
+    read,
+    variants: &[&ACQUIRING],
+    wide: &[&HOLDING],
+    forms: |_| Vec::new(),
+    class: None,
+};
+
+/// Returns the form of a drop of this call.
+pub fn dropping(call: Call) -> Form {
+    Form::of_processes(120, KIND.verb, format!("drop of a client's {call}"), move |scene, process| {
+        let suits = scene.role(process) == Some(Role::Client) && scene.calls(process, call).is_ok();
+        suits.then(|| Cancel { worker: process.to_owned(), call })
+    })
+}
 
 /// Strikes just after a worker has begun to acquire.
 pub static ACQUIRING: Variant = Variant { order: 140, weight: |scene| u64::from(!scene.has_leader()), draw };
@@ -107,6 +126,10 @@ impl Action for Cancel {
         };
         strike.acts(&self.worker, Effect::Instant(InstantFault::Cancel), what);
         strike.stage().cancel(strike.process(&self.worker), self.call);
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Turns(self.worker.clone())
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

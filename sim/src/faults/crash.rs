@@ -6,9 +6,12 @@ use std::sync::Arc;
 use history::{Kind, Name, VerdictKind};
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::{Form, half};
 use super::kind::FaultKind;
+use super::reach::Reach;
 use super::scene::{Role, Scene};
 use super::strike::Strike;
 use super::trigger::Trigger;
@@ -43,7 +46,30 @@ pub static KIND: FaultKind = FaultKind {
     fields: &["power_loss", "restart_after"],
     read,
     variants: &[&OF_SERVER, &OF_RESOURCE, &OF_CLIENT],
+    wide: &[&AFTER_REPLY],
+    forms: |lease| vec![restarting(half(lease))],
+    class: Some(&CLASS),
 };
+
+/// Kills a worker or a server, which starts again; the persistence of servers is drawn, too.
+static CLASS: Class = Class {
+    order: 20,
+    name: "crash",
+    needs: None,
+    draw: |draw| draw.by_weight(&[(&OF_SERVER, 2), (&OF_CLIENT, 1)]),
+};
+
+/// Returns the form of a crash with a restart after this time. Power is lost if it is a server with a disk. A
+/// resource without a disk is spared: it could not keep its promise.
+pub fn restarting(after: Span) -> Form {
+    let words = format!("crash of a process, restarted after {after}");
+    Form::of_processes(20, KIND.verb, words, move |scene, process| {
+        let role = scene.role(process);
+        let is_mortal = role != Some(Role::Resource) || scene.disk(process).is_ok();
+        let power_loss = role != Some(Role::Client) && scene.may_lose_power(process);
+        is_mortal.then(|| Crash { process: process.to_owned(), power_loss, restart_after: Some(after) })
+    })
+}
 
 /// Crashes a server.
 pub static OF_SERVER: Variant = Variant { order: 40, weight: |_| 3, draw: draw_of_server };
@@ -124,6 +150,10 @@ impl Action for Crash {
         let detail = if self.power_loss { "power lost" } else { "killed" };
         note(&self.process, Kind::ProcessCrashed { detail: Some(Name::from(detail)) });
         strike.kill(&self.process, self.power_loss, self.restart_after);
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Life(self.process.clone())
     }
 
     /// Returns zero for a client that stays dead: the others must go on without it.

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use history::LinkFault;
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::{Form, longer};
 use super::kind::FaultKind;
 use super::link::Link;
+use super::reach::Reach;
 use super::scene::Scene;
 use super::strike::{NETWORK, Strike};
 use crate::field_path::Invalid;
@@ -38,7 +41,26 @@ impl Cut {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "cut", fields: &["both", "for"], read, variants: &[&ANY] };
+pub static KIND: FaultKind = FaultKind {
+    verb: "cut",
+    fields: &["both", "for"],
+    read,
+    variants: &[&ANY],
+    wide: &[],
+    forms: |lease| [true, false].map(|both| lasting(longer(lease), both)).into(),
+    class: Some(&ONE_WAY),
+};
+
+/// Cuts the messages of a worker to some of the lock servers, or those of the servers to it.
+static ONE_WAY: Class = Class { order: 30, name: "one-way partition", needs: None, draw: draw_one_way };
+
+/// Returns the form of a cut for this long, in `both` directions or in one.
+fn lasting(lasts: Span, both: bool) -> Form {
+    let (place, directions) = if both { (40, "both directions") } else { (50, "one direction") };
+    let words = format!("cut of a client's link in {directions} for {lasts}");
+    let cut = move |link: &Link| Cut { link: link.clone(), both, lasts: Some(lasts) };
+    Form::of_links(place, KIND.verb, words, both, cut)
+}
 
 /// Cuts any link.
 pub static ANY: Variant = Variant { order: 80, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
@@ -52,6 +74,16 @@ fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
 fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (link, when, both) = (draw.link(), draw.when(), draw.site.chance(0.5));
     Some(Fault::new(when, Cut { link, both, lasts: Some(draw.up_to(3)) }))
+}
+
+fn draw_one_way(draw: &mut FaultDraw<'_>) -> Vec<Fault> {
+    let (client, when, lasts) = (draw.client(), draw.when(), Some(draw.up_to(3)));
+    let to_client = draw.site.chance(0.5);
+    let cut = |server: String| {
+        let link = if to_client { Link::new(&server, &client) } else { Link::new(&client, &server) };
+        Fault::new(when.clone(), Cut { link, both: false, lasts })
+    };
+    draw.some_servers().into_iter().map(cut).collect()
 }
 
 impl Action for Cut {
@@ -82,6 +114,10 @@ impl Action for Cut {
         begun.until(&format!("over: {detail}"), move |strike| {
             links.iter().for_each(|(from, to)| strike.world().heal(*from, *to));
         });
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::link(&self.link, self.both)
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

@@ -7,8 +7,10 @@ use history::{LinkFault, in_whole_units};
 use super::action::{Action, Fault, FaultCheck};
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::{Form, longer};
 use super::kind::FaultKind;
 use super::link::Link;
+use super::reach::Reach;
 use super::scene::Scene;
 use super::strike::{NETWORK, Strike};
 use super::trigger::Trigger;
@@ -35,9 +37,30 @@ impl Delay {
     }
 }
 
-/// The row of this fault in the table.
-pub static KIND: FaultKind =
-    FaultKind { verb: "delay", fields: &["both", "by", "for"], read, variants: &[&ANY] };
+/// The time for which the form of this fault delays what enters a link: one message, and others right after.
+const FORM_LASTS: Span = Span::from_millis(1);
+
+/// The row of this fault in the table. It is not compared: the classes of cuts delay messages for longer.
+pub static KIND: FaultKind = FaultKind {
+    verb: "delay",
+    fields: &["both", "by", "for"],
+    read,
+    variants: &[&ANY],
+    wide: &[&BEYOND_LEASE],
+    forms: |lease| vec![by(longer(lease))],
+    class: None,
+};
+
+/// Returns the form of a delay by this time of all that enters one direction of a link within a millisecond.
+fn by(by: Span) -> Form {
+    let words = format!("delay by {by} of all that enters a client's link within {FORM_LASTS}");
+    Form::of_links(80, KIND.verb, words, false, move |link| Delay {
+        link: link.clone(),
+        by,
+        both: false,
+        lasts: Some(FORM_LASTS),
+    })
+}
 
 /// Delays any link.
 pub static ANY: Variant = Variant { order: 100, weight: |_| 3, draw };
@@ -98,6 +121,10 @@ impl Action for Delay {
         begun.until(&format!("over: {detail}"), move |strike| {
             links.iter().for_each(|(from, to)| strike.world().undelay(*from, *to, by));
         });
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::link(&self.link, self.both)
     }
 
     fn in_flight(&self) -> Span {

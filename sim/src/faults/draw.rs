@@ -42,6 +42,12 @@ impl FaultDraw<'_> {
         None
     }
 
+    /// Draws a fault in one of the variants by weight.
+    pub fn by_weight(&mut self, variants: &[(&Variant, u64)]) -> Vec<Fault> {
+        let variant = self.variant(variants);
+        variant.and_then(|variant| (variant.draw)(self)).into_iter().collect()
+    }
+
     /// Draws one of `choices`; returns the default value if there are none.
     pub fn one_of<T: Clone + Default>(&mut self, choices: &[T]) -> T {
         let at = self.site.below(choices.len() as u64) as usize;
@@ -128,6 +134,17 @@ impl FaultDraw<'_> {
     pub fn server(&mut self) -> String {
         let servers = self.scene.with_role(Role::Server);
         if servers.is_empty() { self.client() } else { self.one_of(&servers) }
+    }
+
+    /// Draws some of the servers: at least one, and maybe all.
+    pub fn some_servers(&mut self) -> Vec<String> {
+        let mut servers = self.scene.with_role(Role::Server);
+        let count = 1 + self.site.below(servers.len() as u64) as usize;
+        while servers.len() > count {
+            let out = self.site.below(servers.len() as u64) as usize;
+            servers.remove(out);
+        }
+        servers
     }
 
     /// Draws a client.

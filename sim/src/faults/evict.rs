@@ -32,8 +32,17 @@ history::names! {
     }
 }
 
-/// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "evict", fields: &["part"], read, variants: &[&ANY] };
+/// The row of this fault in the table. Exhaustive searches place faults of processes and links, and not of
+/// keys. It is not compared, since only Redis evicts keys.
+pub static KIND: FaultKind = FaultKind {
+    verb: "evict",
+    fields: &["part"],
+    read,
+    variants: &[&ANY],
+    wide: &[&UNDER_LEASE],
+    forms: |_| Vec::new(),
+    class: None,
+};
 
 /// Evicts any key.
 pub static ANY: Variant = Variant { order: 130, weight: |scene| u64::from(!scene.has_leader()), draw };

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use history::{Effect, InstantFault, RoleFault};
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::Form;
 use super::kind::FaultKind;
+use super::reach::Reach;
 use super::scene::Scene;
 use super::strike::Strike;
 use crate::field_path::Invalid;
@@ -22,7 +25,30 @@ pub struct Lead {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "lead", fields: &[], read, variants: &[&ANY] };
+pub static KIND: FaultKind = FaultKind {
+    verb: "lead",
+    fields: &[],
+    read,
+    variants: &[&ANY],
+    wide: &[],
+    forms: |_| vec![anywhere()],
+    class: Some(&CLASS),
+};
+
+/// Makes another member the leader.
+static CLASS: Class = Class {
+    order: 90,
+    name: "leader change",
+    needs: Some("lead"),
+    draw: |of| draw(of).into_iter().collect(),
+};
+
+/// Returns the form of a change of the cluster's leader.
+fn anywhere() -> Form {
+    Form::of_processes(100, KIND.verb, "change of a cluster's leader", |scene, process| {
+        scene.action(process, "lead").is_ok().then(|| Lead { member: process.to_owned() })
+    })
+}
 
 /// Draws any member.
 pub static ANY: Variant = Variant { order: 150, weight: |scene| 2 * u64::from(scene.has_leader()), draw };
@@ -62,6 +88,10 @@ impl Action for Lead {
             };
             strike.acts(&member, effect, detail);
         });
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Servers
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

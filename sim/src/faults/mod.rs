@@ -2,8 +2,9 @@
 //!
 //! A [`Fault`] has a [`Trigger`] (the time or point at which it strikes) and an [`Action`] (its effect).
 //! Schedule files hold an action as a table of [`Fields`]. An action is validated against a [`Scene`], acts
-//! and undoes its effect through a [`Strike`], and may be drawn ([`Variant`]). An [`Injector`] strikes the
-//! faults of one run. To add a fault of your own, implement [`Action`]; for schedule files, let
+//! and undoes its effect through a [`Strike`]. Searches draw it ([`Variant`]) or place it everywhere
+//! ([`Form`]), and the comparison of systems has its [`Class`]. An [`Injector`] strikes the faults of one run.
+//! To add a fault of your own, implement [`Action`]; for schedule files, let
 //! [`Subject::faults`](crate::Subject::faults) list its [`FaultKind`].
 
 use serde::{Deserialize, Deserializer};
@@ -13,12 +14,14 @@ use crate::field_path::{FieldPath, Invalid};
 mod action;
 mod call;
 pub mod cancel;
+mod class;
 pub mod crash;
 pub mod cut;
 pub mod delay;
 mod draw;
 pub mod evict;
 mod fields;
+mod form;
 mod injector;
 mod kind;
 pub mod lead;
@@ -28,6 +31,7 @@ pub mod partition;
 pub mod pause;
 pub mod promote;
 pub mod rate;
+mod reach;
 pub mod reset;
 pub mod resume;
 mod scene;
@@ -41,12 +45,14 @@ mod trigger;
 pub use action::{Action, Fault, FaultCheck};
 pub use call::Call;
 pub use cancel::Cancel;
+pub use class::Class;
 pub use crash::Crash;
 pub use cut::Cut;
 pub use delay::Delay;
 pub use draw::{FaultDraw, Variant};
 pub use evict::{Evict, Part};
 pub use fields::{Fields, Misread};
+pub use form::Form;
 pub use injector::{Injector, LastBreaks};
 pub use kind::FaultKind;
 pub use lead::Lead;
@@ -56,6 +62,7 @@ pub use partition::Partition;
 pub use pause::Pause;
 pub use promote::Promote;
 pub use rate::Rate;
+pub use reach::Reach;
 pub use reset::Reset;
 pub use resume::Resume;
 pub use scene::{Role, Scene};
@@ -83,17 +90,6 @@ pub static FAULTS: &[&FaultKind] = &[
     &lead::KIND,
     &evict::KIND,
     &cancel::KIND,
-];
-
-/// Variants that a search draws beside those of [`FAULTS`]: see [`Faults::widely`].
-static WIDE: &[(&FaultKind, &Variant)] = &[
-    (&delay::KIND, &delay::BEYOND_LEASE),
-    (&step::KIND, &step::IN_FLIGHT),
-    (&promote::KIND, &promote::UNDER_LEASE),
-    (&evict::KIND, &evict::UNDER_LEASE),
-    (&reset::KIND, &reset::ANY_REPLY),
-    (&crash::KIND, &crash::AFTER_REPLY),
-    (&cancel::KIND, &cancel::HOLDING),
 ];
 
 impl Default for Faults {

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use history::LinkFault;
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::{Form, longer};
 use super::kind::FaultKind;
+use super::link::Link;
+use super::reach::Reach;
 use super::scene::{Role, Scene};
 use super::strike::{NETWORK, Strike};
 use crate::field_path::Invalid;
 use crate::span::Span;
-use crate::world::process::ProcessId;
 
 /// Cuts every link between processes of different groups.
 #[derive(Clone, Debug)]
@@ -24,7 +27,28 @@ pub struct Partition {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "partition", fields: &["for"], read, variants: &[&CLIENTS] };
+pub static KIND: FaultKind = FaultKind {
+    verb: "partition",
+    fields: &["for"],
+    read,
+    variants: &[&CLIENTS],
+    wide: &[],
+    forms: |lease| vec![isolating(longer(lease))],
+    class: Some(&CLASS),
+};
+
+/// Cuts a worker off from some of the lock servers, or one member of a cluster from the others.
+static CLASS: Class = Class { order: 40, name: "partition", needs: None, draw: draw_of_servers };
+
+/// Returns the form of a client's partition from all servers for this long, if there are several servers.
+fn isolating(lasts: Span) -> Form {
+    let words = format!("partition of a client from all servers for {lasts}");
+    Form::of_processes(60, KIND.verb, words, move |scene, process| {
+        let servers = scene.with_role(Role::Server);
+        let suits = scene.role(process) == Some(Role::Client) && servers.len() > 1;
+        suits.then(|| Partition { groups: vec![vec![process.to_owned()], servers], lasts: Some(lasts) })
+    })
+}
 
 /// Puts some clients on one side and all other processes on the other.
 pub static CLIENTS: Variant = Variant { order: 90, weight: |scene| 2 + u64::from(scene.has_leader()), draw };
@@ -47,15 +71,27 @@ fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     Some(Fault::new(when, Partition { groups, lasts: Some(draw.up_to(3)) }))
 }
 
+fn draw_of_servers(draw: &mut FaultDraw<'_>) -> Vec<Fault> {
+    let (when, lasts) = (draw.when(), Some(draw.up_to(3)));
+    let groups = if draw.scene.has_leader() && draw.site.chance(0.5) {
+        let member = draw.server();
+        let mut others = draw.scene.with_role(Role::Server);
+        others.retain(|other| *other != member);
+        vec![vec![member], others]
+    } else {
+        vec![vec![draw.client()], draw.some_servers()]
+    };
+    vec![Fault::new(when, Partition { groups, lasts })]
+}
+
 impl Partition {
     /// Returns the links between processes of different groups, in both directions.
-    fn links(&self, strike: &Strike) -> Vec<(ProcessId, ProcessId)> {
+    fn links(&self) -> Vec<Link> {
         let mut links = Vec::new();
         for (number, group) in self.groups.iter().enumerate() {
             for other in self.groups.iter().skip(number + 1).flatten() {
                 for one in group {
-                    links.push((strike.process(one), strike.process(other)));
-                    links.push((strike.process(other), strike.process(one)));
+                    links.extend([Link::new(one, other), Link::new(other, one)]);
                 }
             }
         }
@@ -97,7 +133,8 @@ impl Action for Partition {
     }
 
     fn strike(&self, strike: &Strike) {
-        let links = self.links(strike);
+        let links = self.links();
+        let links: Vec<_> = links.iter().flat_map(|link| strike.directions(link, false)).collect();
         links.iter().for_each(|(from, to)| strike.world().cut(*from, *to));
         let sides: Vec<_> = self.groups.iter().map(|group| group.join(",")).collect();
         let detail = format!("partition {}", sides.join(" | "));
@@ -105,6 +142,10 @@ impl Action for Partition {
         begun.until(&format!("over: {detail}"), move |strike| {
             links.iter().for_each(|(from, to)| strike.world().heal(*from, *to));
         });
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Links(self.links())
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use history::{Effect, in_whole_units};
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::{Form, half, longer};
 use super::kind::FaultKind;
+use super::reach::Reach;
 use super::scene::Scene;
 use super::strike::Strike;
 use super::trigger::Trigger;
@@ -32,8 +35,30 @@ impl Pause {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind =
-    FaultKind { verb: "pause", fields: &["for"], read, variants: &[&OF_HOLDER, &OF_ANY] };
+pub static KIND: FaultKind = FaultKind {
+    verb: "pause",
+    fields: &["for"],
+    read,
+    variants: &[&OF_HOLDER, &OF_ANY],
+    wide: &[],
+    forms: |lease| vec![lasting(half(lease)), lasting(longer(lease))],
+    class: Some(&CLASS),
+};
+
+/// Pauses a worker, mostly inside its critical section, or a server.
+static CLASS: Class = Class {
+    order: 10,
+    name: "pause",
+    needs: None,
+    draw: |draw| draw.by_weight(&[(&OF_HOLDER, 3), (&OF_ANY, 1)]),
+};
+
+/// Returns the form of a pause for this long.
+pub fn lasting(lasts: Span) -> Form {
+    Form::of_processes(10, KIND.verb, format!("pause of a process for {lasts}"), move |_, process| {
+        Some(Pause { process: process.to_owned(), lasts: Some(lasts) })
+    })
+}
 
 /// Pauses a holder between its grant and its write, often for longer than its lease.
 pub static OF_HOLDER: Variant = Variant { order: 10, weight: |_| 6, draw: draw_of_holder };
@@ -90,6 +115,10 @@ impl Action for Pause {
         };
         let begun = strike.begins(&self.process, Effect::Pause, self.lasts, &detail);
         begun.while_alive("resumed", move |strike| strike.world().resume(id));
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Turns(self.process.clone())
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

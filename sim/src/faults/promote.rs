@@ -6,9 +6,12 @@ use std::sync::Arc;
 use history::VerdictKind;
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::Form;
 use super::kind::FaultKind;
+use super::reach::Reach;
 use super::scene::Scene;
 use super::strike::Strike;
 use crate::field_path::Invalid;
@@ -22,7 +25,26 @@ pub struct Promote {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "promote", fields: &[], read, variants: &[&ANY] };
+pub static KIND: FaultKind = FaultKind {
+    verb: "promote",
+    fields: &[],
+    read,
+    variants: &[&ANY],
+    wide: &[&UNDER_LEASE],
+    forms: |_| vec![anywhere()],
+    class: Some(&CLASS),
+};
+
+/// Promotes an asynchronous replica.
+static CLASS: Class =
+    Class { order: 80, name: "failover", needs: Some("promote"), draw: |of| draw(of).into_iter().collect() };
+
+/// Returns the form of a promotion of a replica.
+fn anywhere() -> Form {
+    Form::of_processes(110, KIND.verb, "promotion of a replica", |scene, process| {
+        scene.action(process, "promote").is_ok().then(|| Promote { replica: process.to_owned() })
+    })
+}
 
 /// Promotes the replica, if there is one.
 pub static ANY: Variant = Variant { order: 120, weight: |scene| u64::from(!scene.has_leader()), draw };
@@ -76,6 +98,10 @@ impl Action for Promote {
         strike.soon(move |strike| {
             strike.stage().act(id, "promote", &[]);
         });
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Servers
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

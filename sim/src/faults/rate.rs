@@ -5,6 +5,7 @@ use std::sync::Arc;
 use history::{TRUE_RATE, VerdictKind};
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
 use super::kind::FaultKind;
@@ -37,9 +38,20 @@ impl Rate {
     }
 }
 
-/// The row of this fault in the table.
-pub static KIND: FaultKind =
-    FaultKind { verb: "rate", fields: &["factor", "for"], read, variants: &[&ANY_CLOCK] };
+/// The row of this fault in the table. Exhaustive searches don't place it: it moves every timer of a process,
+/// so that no point stands for another.
+pub static KIND: FaultKind = FaultKind {
+    verb: "rate",
+    fields: &["factor", "for"],
+    read,
+    variants: &[&ANY_CLOCK],
+    wide: &[],
+    forms: |_| Vec::new(),
+    class: Some(&CLASS),
+};
+
+/// Runs the clocks of a process fast or slow.
+static CLASS: Class = Class { order: 60, name: "clock rate", needs: None, draw: draw_rate };
 
 /// Draws a step, a slew or a rate of any process.
 pub static ANY_CLOCK: Variant = Variant { order: 110, weight: |_| 2, draw };
@@ -62,8 +74,13 @@ fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     })
 }
 
+fn draw_rate(draw: &mut FaultDraw<'_>) -> Vec<Fault> {
+    let (process, when, lasts) = (draw.process(), draw.when(), Some(draw.up_to(4)));
+    vec![Fault::new(when, Rate { process, factor: draw_factor(draw), lasts })]
+}
+
 /// Draws the factor of a bad oscillator, or of a broken one.
-pub fn draw_factor(draw: &mut FaultDraw<'_>) -> f64 {
+fn draw_factor(draw: &mut FaultDraw<'_>) -> f64 {
     f64::from(draw.one_of(&[50, 90, 99, 101, 110, 200])) / 100.0
 }
 
@@ -115,6 +132,10 @@ impl Action for Rate {
             excuses.extend([VerdictKind::TwoValid, VerdictKind::Unheld]);
         }
         excuses
+    }
+
+    fn clock_rate(&self) -> Option<(&str, f64)> {
+        Some((&self.process, self.factor))
     }
 
     /// Halves the deviation, in whole hundredths.

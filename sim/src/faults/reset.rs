@@ -6,11 +6,14 @@ use std::sync::Arc;
 use history::LinkFault;
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::Form;
 use super::kind::FaultKind;
 use super::link::Link;
-use super::scene::Scene;
+use super::reach::Reach;
+use super::scene::{Role, Scene};
 use super::strike::{NETWORK, Strike};
 use super::trigger::Trigger;
 use crate::field_path::Invalid;
@@ -31,7 +34,24 @@ impl Reset {
 }
 
 /// The row of this fault in the table.
-pub static KIND: FaultKind = FaultKind { verb: "reset", fields: &[], read, variants: &[&LOST_REPLY] };
+pub static KIND: FaultKind = FaultKind {
+    verb: "reset",
+    fields: &[],
+    read,
+    variants: &[&LOST_REPLY],
+    wide: &[&ANY_REPLY],
+    forms: |_| vec![anywhere()],
+    class: Some(&LOST_EVERYWHERE),
+};
+
+/// Loses the reply to a request that a server or the resource has carried out.
+static LOST_EVERYWHERE: Class = Class { order: 70, name: "lost reply", needs: None, draw: draw_everywhere };
+
+/// Returns the form of a reset of the connections on any link.
+fn anywhere() -> Form {
+    let words = "reset of a client's connections, which loses the data in flight";
+    Form::of_links(70, KIND.verb, words, true, |link| Reset { link: link.clone() })
+}
 
 /// Breaks a connection just before a reply leaves a server or the resource.
 pub static LOST_REPLY: Variant = Variant { order: 30, weight: |_| 4, draw };
@@ -64,6 +84,26 @@ fn draw(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     Some(Fault::new(when, Reset { link: Link::new(&client, &server) }))
 }
 
+/// Breaks the connections of a client to each server that may have got its request, once one of them has
+/// carried it out and before it answers.
+fn draw_everywhere(draw: &mut FaultDraw<'_>) -> Vec<Fault> {
+    let (client, nth) = (draw.client(), 1 + draw.site.below(3) as u32);
+    let (process, point, servers) = if draw.site.chance(0.7) {
+        let point = ["granted", "granted", "deleted"][draw.site.below(3) as usize];
+        let server = draw.speaker();
+        let is_cluster = draw.scene.has_leader();
+        let answering = if is_cluster { draw.scene.with_role(Role::Server) } else { vec![server.clone()] };
+        (server, point.to_owned(), answering)
+    } else {
+        let resource = draw.resource();
+        let point = draw.scene.points_of_reply(&resource).first().cloned().unwrap_or_default();
+        (resource.clone(), point, vec![resource])
+    };
+    let when = Trigger::After { process, point, nth, plus: Span::ZERO };
+    let reset = |server: String| Fault::new(when.clone(), Reset { link: Link::new(&client, &server) });
+    servers.into_iter().map(reset).collect()
+}
+
 impl Action for Reset {
     fn verb(&self) -> &'static str {
         KIND.verb
@@ -85,6 +125,10 @@ impl Action for Reset {
         strike.world().reset(strike.process(&self.link.from), strike.process(&self.link.to));
         let effect = strike.on_links(LinkFault::Reset, &strike.directions(&self.link, true));
         strike.acts(NETWORK, effect, &format!("resets {}", self.link.arrow(true)));
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Connections(self.link.clone())
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

@@ -20,8 +20,17 @@ pub struct Resume {
     pub process: String,
 }
 
-/// The row of this fault in the table. It is not drawn, since drawn pauses end by themselves.
-pub static KIND: FaultKind = FaultKind { verb: "resume", fields: &[], read, variants: &[] };
+/// The row of this fault in the table. No search draws or places it, and no class has it: their pauses end by
+/// themselves.
+pub static KIND: FaultKind = FaultKind {
+    verb: "resume",
+    fields: &[],
+    read,
+    variants: &[],
+    wide: &[],
+    forms: |_| Vec::new(),
+    class: None,
+};
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     Ok(Arc::new(Resume { process: fields.need("resume", "resume", "the process")? }))

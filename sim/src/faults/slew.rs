@@ -25,8 +25,16 @@ pub struct Slew {
 }
 
 /// The row of this fault in the table. It is drawn together with the other faults of clocks: see
-/// [`rate`](super::rate).
-pub static KIND: FaultKind = FaultKind { verb: "slew", fields: &["by", "over"], read, variants: &[&ALONE] };
+/// [`rate`](super::rate). Exhaustive searches set clocks by steps alone, and a slew is compared as a rate.
+pub static KIND: FaultKind = FaultKind {
+    verb: "slew",
+    fields: &["by", "over"],
+    read,
+    variants: &[&ALONE],
+    wide: &[],
+    forms: |_| Vec::new(),
+    class: None,
+};
 
 /// Draws a slew if slews are the only faults of clocks; otherwise [`rate`](super::rate) draws it.
 static ALONE: Variant = Variant { order: 114, weight: |_| 0, draw };
@@ -71,6 +79,12 @@ impl Action for Slew {
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
         Some(self.over)
+    }
+
+    /// Returns a positive rate: a clock nearly stops if it is slewed back by more than the slew's duration.
+    fn clock_rate(&self) -> Option<(&str, f64)> {
+        let rate = 1.0 + self.by.as_nanos() as f64 / self.over.as_nanos().max(1) as f64;
+        Some((&self.process, rate.max(1e-9)))
     }
 
     /// Excuses a server that is slewed back: a key without a release expires late.

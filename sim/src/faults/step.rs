@@ -5,9 +5,12 @@ use std::sync::Arc;
 use history::{ClockFault, Effect, VerdictKind};
 
 use super::action::{Action, Fault, FaultCheck};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::{Form, longer};
 use super::kind::FaultKind;
+use super::reach::Reach;
 use super::scene::Scene;
 use super::strike::Strike;
 use crate::field_path::Invalid;
@@ -31,7 +34,29 @@ impl ClockStep {
 
 /// The row of this fault in the table. It is drawn together with the other faults of clocks: see
 /// [`rate`](super::rate).
-pub static KIND: FaultKind = FaultKind { verb: "step", fields: &["by"], read, variants: &[&ALONE] };
+pub static KIND: FaultKind = FaultKind {
+    verb: "step",
+    fields: &["by"],
+    read,
+    variants: &[&ALONE],
+    wide: &[&IN_FLIGHT],
+    forms: |lease| {
+        let shift = i64::try_from(longer(lease).as_nanos()).unwrap_or(i64::MAX);
+        [shift, -shift].map(|nanos| by(Shift::from_nanos(nanos))).into()
+    },
+    class: Some(&CLASS),
+};
+
+/// Sets the wall clock of a process.
+static CLASS: Class =
+    Class { order: 50, name: "clock step", needs: None, draw: |of| draw(of).into_iter().collect() };
+
+/// Returns the form of a step by this shift.
+fn by(by: Shift) -> Form {
+    Form::of_processes(90, KIND.verb, format!("step of a wall clock by {by}"), move |_, process| {
+        Some(ClockStep::of(process, by))
+    })
+}
 
 /// Draws a step if steps are the only faults of clocks; otherwise [`rate`](super::rate) draws it.
 static ALONE: Variant = Variant { order: 112, weight: |_| 0, draw };
@@ -80,6 +105,10 @@ impl Action for ClockStep {
         strike.stage().clock_was_set(id);
         let effect = Effect::Clock(ClockFault::StepNanos(self.by.as_nanos()));
         strike.acts(&self.process, effect, &format!("clock stepped by {}", self.by));
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::WallClock(self.process.clone())
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

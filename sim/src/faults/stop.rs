@@ -7,7 +7,9 @@ use history::{Kind, Name, VerdictKind};
 use super::action::{Action, Fault, FaultCheck};
 use super::draw::{FaultDraw, Variant};
 use super::fields::{Fields, Misread};
+use super::form::{Form, half};
 use super::kind::FaultKind;
+use super::reach::Reach;
 use super::scene::{Role, Scene};
 use super::strike::Strike;
 use crate::field_path::Invalid;
@@ -23,9 +25,25 @@ pub struct Stop {
     pub restart_after: Option<Span>,
 }
 
-/// The row of this fault in the table.
-pub static KIND: FaultKind =
-    FaultKind { verb: "stop", fields: &["restart_after"], read, variants: &[&OF_SERVER] };
+/// The row of this fault in the table. It is not compared, since a crash takes more from a server.
+pub static KIND: FaultKind = FaultKind {
+    verb: "stop",
+    fields: &["restart_after"],
+    read,
+    variants: &[&OF_SERVER],
+    wide: &[],
+    forms: |lease| vec![restarting(half(lease))],
+    class: None,
+};
+
+/// Returns the form of a clean stop with a restart after this time, for servers that have a disk.
+pub fn restarting(after: Span) -> Form {
+    let words = format!("clean stop of a server with a disk, restarted after {after}");
+    Form::of_processes(30, KIND.verb, words, move |scene, process| {
+        let suits = scene.role(process) == Some(Role::Server) && scene.disk(process).is_ok();
+        suits.then(|| Stop { process: process.to_owned(), restart_after: Some(after) })
+    })
+}
 
 /// Stops a server.
 pub static OF_SERVER: Variant =
@@ -72,6 +90,10 @@ impl Action for Stop {
             note(&process, Kind::ProcessCrashed { detail: Some(Name::from("shut down cleanly")) });
             strike.kill(&process, false, restart_after);
         });
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Life(self.process.clone())
     }
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {

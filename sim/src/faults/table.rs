@@ -4,19 +4,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::action::{Action, Fault};
+use super::class::Class;
 use super::draw::{FaultDraw, Variant};
 use super::fields::Fields;
+use super::form::Form;
 use super::kind::FaultKind;
 use super::scene::Scene;
 use crate::entropy::Site;
 use crate::field_path::{FieldPath, Invalid};
+use crate::span::Span;
 
 /// The kinds of faults that a schedule file may name, and that may be drawn.
 #[derive(Clone)]
 pub struct Faults {
     kinds: Vec<&'static FaultKind>,
-    /// Variants that are drawn beside those of the kinds.
-    more: &'static [(&'static FaultKind, &'static Variant)],
+    /// True if the wide variants of the kinds are drawn, too.
+    is_wide: bool,
 }
 
 impl fmt::Debug for Faults {
@@ -28,7 +31,7 @@ impl fmt::Debug for Faults {
 impl Faults {
     /// Creates a table of these kinds, in this order.
     pub fn new(table: &[&'static FaultKind]) -> Self {
-        Self { kinds: table.to_vec(), more: &[] }
+        Self { kinds: table.to_vec(), is_wide: false }
     }
 
     /// Adds a kind.
@@ -38,12 +41,12 @@ impl Faults {
         self
     }
 
-    /// Draws the simulator's kinds in further variants, each aimed at a moment at which a lock is likely to
+    /// Draws the kinds in further variants, too, each aimed at a moment at which a lock is likely to
     /// break: a reply lost after any request, a clock stepped between a request and its answer, a server
     /// that restarts right after its vote, a lease evicted while it is held.
     #[must_use]
     pub fn widely(self) -> Self {
-        Self { more: super::WIDE, ..self }
+        Self { is_wide: true, ..self }
     }
 
     /// Keeps only the kinds that `verbs` name, so that a search draws no others.
@@ -108,22 +111,33 @@ impl Faults {
         drawn.filter(|fault| has(fault.what.verb()))
     }
 
-    /// Returns all variants in the order of their places, each with the verb of its kind.
+    /// Returns all variants by their ranks, each with the verb of its kind.
     fn variants(&self) -> Vec<(&'static str, &'static Variant)> {
         let of = |kind: &&'static FaultKind| {
-            let verb = kind.verb;
-            kind.variants.iter().map(move |variant| (verb, *variant))
+            let (verb, wide) = (kind.verb, if self.is_wide { kind.wide } else { &[] });
+            kind.variants.iter().chain(wide).map(move |variant| (verb, *variant))
         };
-        let has = |verb: &str| self.kinds.iter().any(|kind| kind.verb == verb);
-        let more = self.more.iter().filter(|(kind, _)| has(kind.verb));
-        let more = more.map(|(kind, variant)| (kind.verb, *variant));
-        let mut variants: Vec<_> = self.kinds.iter().flat_map(of).chain(more).collect();
+        let mut variants: Vec<_> = self.kinds.iter().flat_map(of).collect();
         variants.sort_by_key(|(_, variant)| variant.order);
         variants
     }
 
+    /// Returns the forms of all kinds for leases of this length, by their ranks.
+    pub fn forms(&self, lease: Span) -> Vec<Form> {
+        let mut forms: Vec<_> = self.kinds.iter().flat_map(|kind| (kind.forms)(lease)).collect();
+        forms.sort_by_key(Form::order);
+        forms
+    }
+
+    /// Returns the classes of all kinds, by their ranks.
+    pub fn classes(&self) -> Vec<&'static Class> {
+        let mut classes: Vec<_> = self.kinds.iter().filter_map(|kind| kind.class).collect();
+        classes.sort();
+        classes
+    }
+
     /// Returns the words that name the kinds.
-    pub(crate) fn verbs(&self) -> Vec<&'static str> {
+    pub fn verbs(&self) -> Vec<&'static str> {
         self.kinds.iter().map(|kind| kind.verb).collect()
     }
 

@@ -33,8 +33,6 @@ use sim::explore::{Portfolio, explore};
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-const SYSTEMS: [System; 4] = [System::Redis, System::Redlock, System::Etcd, System::ZooKeeper];
-
 /// Number of measurements of a rate.
 const MEASUREMENTS: u64 = 15;
 /// Number of schedules of one measurement: enough that the rare long ones are in each.
@@ -76,7 +74,7 @@ fn rates() {
         "", "uniform schedules", "of all strategies (*)", "small workload, K = 1"
     );
     let uniform = Portfolio::only(Strategy::Uniform);
-    for system in SYSTEMS {
+    for system in System::without_examples() {
         let [uniform, all] = [&uniform, &Portfolio::default()].map(|portfolio| {
             let one = |number| rate(|| search(system, portfolio, number * SCHEDULES, SCHEDULES));
             median((0..MEASUREMENTS).map(one))
@@ -107,7 +105,7 @@ fn elapsed(clock: ClockId) -> Duration {
 /// Prints the instructions of a random schedule of each system.
 fn count_instructions() {
     println!("instructions of a random schedule, in thousands:");
-    for system in SYSTEMS {
+    for system in System::without_examples() {
         let per_run = instructions::of_one(["runs", system.name()], [20, 120]);
         println!("{:<12}{:>10.0}", system.name(), per_run / 1e3);
     }

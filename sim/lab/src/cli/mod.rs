@@ -21,10 +21,13 @@ pub(crate) mod shrink;
 mod stopwatch;
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
 pub(crate) use interrupt::interrupted;
+use lab::System;
+use sim::Strategy;
 
 /// True if all was as expected; an error if the input is invalid.
 pub(crate) type Outcome = Result<bool, Box<dyn Error>>;
@@ -46,6 +49,23 @@ pub(crate) fn written(file: &Path) {
 /// disk.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Describes the flag that names a lock system.
+pub(crate) fn system_help() -> String {
+    format!("Runs schedules of this lock system only: {}", alternatives(System::without_examples()))
+}
+
+/// Describes the flag that names a strategy; `default` says how faults are drawn without it.
+pub(crate) fn strategy_help(default: &str) -> String {
+    format!("Draws faults by this strategy only: {}. {default}", alternatives(Strategy::ALL))
+}
+
+/// Lists the names as in a sentence: `a, b or c`.
+fn alternatives(names: impl IntoIterator<Item = impl Display>) -> String {
+    let mut names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
+    let last = names.pop().unwrap_or_default();
+    format!("{} or {last}", names.join(", "))
 }
 
 /// Width of a terminal, in columns.

@@ -11,10 +11,11 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use history::VerdictKind as Verdict;
+use sim::faults::{Class, Faults};
 use sim::world::lock;
 use sim::{Report, RunError, Schedule, pool};
 
-use crate::{Arm, FaultClass, Options, System, draw_class, excused, run};
+use crate::{Arm, Options, System, draw_class, excused, run};
 
 /// One system under one class of faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Count {
 }
 
 /// The counts of a comparison, by system and class.
-pub type Comparison = BTreeMap<(System, FaultClass), Cell>;
+pub type Comparison = BTreeMap<(System, &'static Class), Cell>;
 
 /// Runs `schedules` schedules of each system under each class that it can have, from the seed `first` on, on
 /// `threads` threads. Calls `go_on` after each schedule, and stops when it returns false: the last cells then
@@ -72,7 +73,7 @@ pub fn compare(
     threads: usize,
     go_on: impl Fn() -> bool + Sync,
 ) -> Result<Comparison, RunError> {
-    let tasks: Vec<(System, FaultClass, u64)> = cells()
+    let tasks: Vec<(System, &'static Class, u64)> = cells()
         .flat_map(|(system, class)| (0..schedules).map(move |number| (system, class, first + number)))
         .collect();
     let found = Mutex::new(Comparison::new());
@@ -93,10 +94,10 @@ pub fn compare(
 }
 
 /// Returns each system with each class of faults that it can have.
-pub fn cells() -> impl Iterator<Item = (System, FaultClass)> {
-    let all =
-        System::ALL.iter().flat_map(|system| FaultClass::ALL.iter().map(move |class| (*system, *class)));
-    all.filter(|(system, class)| class.applies_to(*system))
+pub fn cells() -> impl Iterator<Item = (System, &'static Class)> {
+    let classes = || Faults::default().classes().into_iter();
+    let all = System::all().flat_map(move |system| classes().map(move |class| (system, class)));
+    all.filter(|(system, class)| system.has_class(class))
 }
 
 impl Cell {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use history::VerdictKind as Verdict;
 
 use super::{Comparison, Count};
-use crate::{Arm, FaultClass};
+use crate::Arm;
 
 /// A column: its heading in Markdown, its heading on a terminal in two lines, and its count.
 struct Column {
@@ -74,21 +74,20 @@ pub fn text(comparison: &Comparison) -> String {
     }
     let mut last = None;
     for ((system, class), cell) in comparison {
+        let class = short(class.name);
         if last.replace(system) != Some(system) {
             let _ = writeln!(text, "{system}");
         }
         let counts: String = COLUMNS.iter().map(|column| format!("{:>6}", cell.of(column.count))).collect();
-        let _ = writeln!(text, "{class:<14}{counts}", class = short(*class));
+        let _ = writeln!(text, "{class}{counts}");
     }
     text
 }
 
-/// Formats the name of the class in 14 columns, indented below its system.
-fn short(class: FaultClass) -> String {
-    match class {
-        FaultClass::OneWay => " one-way part.".to_owned(),
-        class => format!(" {}", class.name()),
-    }
+/// Formats the name of a class in 14 columns, indented below its system.
+fn short(class: &str) -> String {
+    let class = if class.len() > 13 { format!("{class:.12}.") } else { class.to_owned() };
+    format!(" {class:<13}")
 }
 
 /// Formats the table as Markdown.
@@ -121,6 +120,6 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(markdown.lines().count(), comparison.len() + 2);
         assert!(markdown.lines().all(|line| line.contains("1234") || !line.contains("pause")), "{markdown}");
-        assert_eq!(text.matches(System::Etcd.name()).count(), 1, "each system is named once:\n{text}");
+        assert_eq!(text.matches(System::ETCD.name()).count(), 1, "each system is named once:\n{text}");
     }
 }

@@ -42,8 +42,7 @@ pub fn with_mistake(system: System, mutant: Mutant) -> Schedule<Options> {
 
 /// Lists the searches for one fault that the page shows: every system with fencing, and Redis without.
 pub fn systems() -> impl Iterator<Item = (System, Fencing)> {
-    let fenced = System::ALL.iter().filter(|system| **system != System::Toy);
-    fenced.map(|system| (*system, Fencing::On)).chain([(System::Redis, Fencing::Off)])
+    System::without_examples().map(|system| (system, Fencing::On)).chain([(System::REDIS, Fencing::Off)])
 }
 
 /// Runs all placements of at most `faults` faults in the small workload on `system`.

@@ -41,7 +41,7 @@ fn replaced(page: &str, part: &'static str, text: &str) -> Result<String, Missin
 
 /// Writes the claim at the start of the page, as the command prints it.
 fn claim(results: &Results) -> String {
-    let Some(found) = results.search(System::Redis, Fencing::On, 1) else { return String::new() };
+    let Some(found) = results.search(System::REDIS, Fencing::On, 1) else { return String::new() };
     format!(
         "```\n\
          no violation in all {} placements of at most 1 fault, of these kinds and\n  \
@@ -61,7 +61,7 @@ fn one_fault(results: &Results) -> String {
     let fenced = results.searches.iter().filter(|found| found.fencing == Fencing::On && found.faults == 1);
     for found in fenced {
         let time = found.cost.as_ref().map_or_else(String::new, |cost| seconds(cost.processor_seconds));
-        let (title, placements) = (title(found.system), thousands(found.placements));
+        let (title, placements) = (found.system.title(), thousands(found.placements));
         // Writing to a String can't fail.
         let _ = writeln!(text, "| {title} | {placements} | {} | {time} |", found.causes.len());
     }
@@ -76,7 +76,7 @@ fn more_faults(results: &Results) -> String {
     for found in results.searches.iter().filter(|found| found.faults > 1) {
         let Searched { system, faults, placements, remaining, causes, cost, .. } = found;
         let cost = cost.as_ref().map_or_else(|| "in several runs".to_owned(), described);
-        let (title, placements) = (title(*system), thousands(*placements));
+        let (title, placements) = (system.title(), thousands(*placements));
         let _ =
             writeln!(text, "| {title} | {faults} | {placements} | {remaining} | {} | {cost} |", causes.len());
     }
@@ -96,7 +96,7 @@ fn described(cost: &Cost) -> String {
 
 /// Lists the causes of the violations by one fault on Redis without fencing.
 fn unfenced(results: &Results) -> String {
-    let Some(found) = results.search(System::Redis, Fencing::Off, 1) else { return String::new() };
+    let Some(found) = results.search(System::REDIS, Fencing::Off, 1) else { return String::new() };
     found.causes.iter().map(|cause| format!("- `{cause}`\n")).collect()
 }
 
@@ -110,17 +110,6 @@ fn mistakes(results: &Results) -> String {
         let _ = writeln!(text, "| `{}` | {} | {} |", row.mistake, row.system, row.faults);
     }
     text
-}
-
-/// Returns the name of the system with the number of its servers in the small workload.
-fn title(system: System) -> &'static str {
-    match system {
-        System::Redis => "Redis",
-        System::Redlock => "Redlock, three nodes",
-        System::Etcd => "etcd, three members",
-        System::ZooKeeper => "ZooKeeper, three members",
-        System::Toy => "the toy",
-    }
 }
 
 /// Returns the number with commas between thousands: 1,234,567.

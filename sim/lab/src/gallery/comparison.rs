@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use maud::html;
 use picture::Link;
 use sim::explore::pictured;
+use sim::faults::Class;
 
 use super::exhibit::title;
 use super::{GalleryError, Plan, Site, site_links};
 use crate::compare::{Comparison, Count, cells, compare, table};
-use crate::{FaultClass, Lab, System, draw_class};
+use crate::{Lab, System, draw_class};
 
 /// A number of the table.
-type Cell = (System, FaultClass, Count);
+type Cell = (System, &'static Class, Count);
 
 /// Returns the number of schedules that the comparison runs.
 pub(super) fn steps(schedules: u64) -> u64 {

@@ -28,7 +28,7 @@ pub(super) fn page(exhibits: &[Exhibit]) -> String {
             label { "Search " input #search type="search" placeholder="redlock stale_write" autocomplete="off"; }
             output #found role="status" {}
         }
-        @for system in System::ALL {
+        @for system in System::all() {
             @let shown: Vec<&&Exhibit> =
                 corpus.iter().filter(|exhibit| exhibit.system == system.name()).collect();
             @if !shown.is_empty() {

@@ -5,12 +5,11 @@
 //! are drawn.
 
 use sim::entropy::{Entropy, Site};
-use sim::faults::Faults;
+use sim::faults::{Class, FaultDraw, Faults};
 use sim::sim::{Latency, Network};
 use sim::{Draw, Schedule, Span, Step};
 
 use super::core;
-use super::fault_class::FaultClass;
 use super::options::{self, Options};
 use super::scene::LabScene;
 use super::servers::{Persistence, Redis, Resource, Store};
@@ -35,7 +34,7 @@ pub fn draw(seed: u64) -> Schedule<Options> {
 
 /// Draws the system of the schedule of `seed`.
 pub(super) fn system(seed: u64) -> System {
-    let weighed = System::ALL.iter().flat_map(|system| vec![*system; system.get().weight()]);
+    let weighed = System::without_examples().flat_map(|system| vec![system; system.get().weight()]);
     let weighed: Vec<System> = weighed.collect();
     Entropy::new(seed).site("draw: system").one_of(&weighed)
 }
@@ -104,18 +103,21 @@ fn with_faults(
 
 /// Draws the schedule of `seed` for `system` as [`draw_for`] does, but with one fault of `class` and no
 /// other. Returns `None` if the system can't have such a fault.
-pub fn draw_class(system: System, class: FaultClass, seed: u64) -> Option<Schedule<Options>> {
+pub fn draw_class(system: System, class: &Class, seed: u64) -> Option<Schedule<Options>> {
+    if !system.has_class(class) {
+        return None;
+    }
     let entropy = Entropy::new(seed);
     let mut schedule = draw_options(system, &mut entropy.site("draw: options"));
     schedule.about = format!("{class} on {system}, drawn from seed {seed}");
     schedule.seed = seed;
-    schedule.options.redis.replica = class == FaultClass::Failover && class.applies_to(system);
+    system.get().deploy_for(class.needs, &mut schedule.options);
     for worker in &mut schedule.options.workers {
         // A dropped acquire is a fault of its own.
         worker.cancel_at.clear();
     }
     let mut site = entropy.site(&format!("draw: {class}"));
-    schedule.faults = class.draw(&schedule, &mut site)?;
+    schedule.faults = (class.draw)(&mut FaultDraw { scene: &LabScene(&schedule), site: &mut site });
     schedule.limit = long_enough(&schedule);
     Some(schedule)
 }
@@ -219,7 +221,7 @@ mod tests {
     fn a_fault_does_not_depend_on_the_others() {
         let mut several = 0;
         for seed in 0..200 {
-            let (from, schedule) = (Draw::new(seed), draw_for(System::Redis, seed));
+            let (from, schedule) = (Draw::new(seed), draw_for(System::REDIS, seed));
             let options = Schedule { faults: Vec::new(), ..schedule.clone() };
             // All faults that can be drawn. Those of the schedule are among them, in order.
             let draw = |number| {

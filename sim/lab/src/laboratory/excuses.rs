@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock::DriftMargin;
 use history::VerdictKind as Verdict;
-use sim::faults::{Action, Fault, Promote, Rate, Scene, Slew};
+use sim::faults::{Action, Fault, Promote, Scene};
 use sim::{Schedule, Span};
 
 use super::arm::Arm;
@@ -83,7 +83,7 @@ fn clocks_run_apart(schedule: &Schedule<Options>) -> bool {
     let options = &schedule.options;
     let (mut slowest, mut fastest) = (1.0_f64, 1.0_f64);
     for fault in &schedule.faults {
-        let Some((process, rate)) = rate_of(&*fault.what) else { continue };
+        let Some((process, rate)) = fault.what.clock_rate() else { continue };
         if options.worker(process).is_some() {
             slowest = slowest.min(rate);
         } else if options.servers().iter().any(|server| server == process) {
@@ -96,15 +96,4 @@ fn clocks_run_apart(schedule: &Schedule<Options>) -> bool {
         let trusted = ttl.saturating_sub(margin).as_secs_f64();
         trusted / slowest > ttl.as_secs_f64() / fastest
     })
-}
-
-/// Returns the process whose clocks the fault runs at another rate, and that rate.
-fn rate_of(what: &dyn Action) -> Option<(&str, f64)> {
-    if let Some(Rate { process, factor, .. }) = what.downcast_ref() {
-        return Some((process, *factor));
-    }
-    let Slew { process, by, over } = what.downcast_ref()?;
-    let rate = 1.0 + by.as_nanos() as f64 / over.as_nanos().max(1) as f64;
-    // A clock never runs backwards: it nearly stops if it is slewed back by more than the slew's duration.
-    Some((process, rate.max(1e-9)))
 }

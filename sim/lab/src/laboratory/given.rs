@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dlock::AnyBackend;
+use dlock::{AnyBackend, Backend};
 use futures_util::future::BoxFuture;
 use resource::http::Config;
 use sim::Process;
@@ -29,6 +29,13 @@ pub struct Workplace<'a> {
     pub lock: dlock::Options,
     /// The address of the protected resource.
     pub resource: &'static str,
+}
+
+/// A correct lock of one system, as a worker of the laboratory uses it.
+pub trait Correct: Backend<Runtime = SimRuntime> {
+    /// Makes the lock of the worker at `place`. Returns `None` for servers that it can't use; no valid
+    /// schedule has such servers.
+    fn at(place: &Workplace<'_>) -> Option<Self>;
 }
 
 /// Makes a lock; `None` keeps the system's own.

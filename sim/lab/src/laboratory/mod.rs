@@ -2,12 +2,10 @@
 //! one [`Subject`](sim::Subject) of many.
 
 mod arm;
-mod classes;
 mod core;
 mod default;
 mod draw;
 mod excuses;
-mod fault_class;
 mod get_then_del;
 mod given;
 mod hosts;
@@ -26,6 +24,7 @@ mod systems;
 mod triggers;
 mod validate;
 mod wide;
+mod wider;
 pub mod wire;
 mod worker;
 mod workloads;
@@ -33,8 +32,7 @@ mod workloads;
 pub use arm::Arm;
 pub use draw::{draw, draw_class, draw_for};
 pub use excuses::excused;
-pub use fault_class::FaultClass;
-pub use given::Workplace;
+pub use given::{Correct, Workplace};
 pub use options::{Options, schedule};
 pub use point::{Point, ProcessKind};
 pub use scene::LabScene;

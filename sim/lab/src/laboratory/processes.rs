@@ -10,8 +10,7 @@ impl Options {
         workers.chain(self.servers()).chain([RESOURCE.to_owned()]).collect()
     }
 
-    /// Returns the names of the lock servers: `redis-1` to `redis-N` and `replica-1`, `etcd-1` to `etcd-3`,
-    /// `zookeeper-1` to `zookeeper-3`.
+    /// Returns the names of the lock servers.
     pub fn servers(&self) -> Vec<String> {
         self.system.get().servers(self).into_iter().map(|(name, _)| name).collect()
     }

@@ -7,7 +7,7 @@ use sim::{Schedule, Span};
 
 use super::options::Options;
 use super::point::{Point, ProcessKind};
-use super::servers::{Persistence, Store};
+use super::servers::{Durability, Store};
 use super::worker::ReleaseMode;
 
 /// A schedule of the laboratory: its rules, and the scene of its faults.
@@ -18,6 +18,16 @@ impl Deref for LabScene<'_> {
 
     fn deref(&self) -> &Schedule<Options> {
         self.0
+    }
+}
+
+impl LabScene<'_> {
+    fn durability(&self) -> Durability {
+        self.options.system.get().durability(&self.options)
+    }
+
+    fn is_server(&self, process: &str) -> bool {
+        self.options.kind_of(process).is_some_and(ProcessKind::is_server)
     }
 }
 
@@ -34,11 +44,7 @@ impl Scene for LabScene<'_> {
         self.options.kind_of(process).map(|kind| match kind {
             ProcessKind::Worker => Role::Client,
             ProcessKind::Resource => Role::Resource,
-            ProcessKind::Redis
-            | ProcessKind::Replica
-            | ProcessKind::Etcd
-            | ProcessKind::ZooKeeper
-            | ProcessKind::Server => Role::Server,
+            _ => Role::Server,
         })
     }
 
@@ -60,30 +66,28 @@ impl Scene for LabScene<'_> {
     fn disk(&self, process: &str) -> Result<(), String> {
         match self.options.kind_of(process) {
             Some(ProcessKind::Worker) => Err("a worker".into()),
-            Some(ProcessKind::Server) => Err("it keeps its leases in memory".into()),
             Some(ProcessKind::Resource) if self.options.resource.store == Store::Memory => {
                 Err("resource.store = \"memory\"".into())
             }
-            Some(ProcessKind::Redis | ProcessKind::Replica)
-                if self.options.redis.persistence == Persistence::None =>
-            {
-                Err("redis.persistence = \"none\"".into())
-            }
-            _ => Ok(()),
+            Some(ProcessKind::Resource) | None => Ok(()),
+            Some(_) => match self.durability() {
+                Durability::None(why) => Err(why.into()),
+                _ => Ok(()),
+            },
         }
     }
 
     fn action(&self, process: &str, action: &str) -> Result<(), String> {
-        match (action, self.options.kind_of(process)) {
-            ("promote", Some(ProcessKind::Replica))
-            | ("lead", Some(ProcessKind::Etcd | ProcessKind::ZooKeeper)) => Ok(()),
-            ("promote", _) if !self.options.redis.replica => {
-                Err("the schedule has no replica (redis.replica)".into())
-            }
-            ("promote", _) => Err("it is no replica".into()),
-            ("lead", _) => Err("only members of etcd and ZooKeeper have a leader".into()),
-            _ => Err(format!("no server can {action}")),
+        let offered = self.options.system.get().actions();
+        if self.options.kind_of(process).is_some_and(|kind| offered.contains(&(action, kind))) {
+            return Ok(());
         }
+        Err(match action {
+            "promote" if !self.options.redis.replica => "the schedule has no replica (redis.replica)".into(),
+            "promote" => "it is no replica".into(),
+            "lead" => "only members of etcd and ZooKeeper have a leader".into(),
+            _ => format!("no server can {action}"),
+        })
     }
 
     fn acquires(&self, process: &str) -> Result<(), String> {
@@ -111,24 +115,17 @@ impl Scene for LabScene<'_> {
         Err(format!("`{}`: it evicts nothing", self.options.system))
     }
 
-    /// Returns false for the members of a cluster: they keep what a majority has acknowledged.
     fn forgets(&self, process: &str, power_loss: bool) -> bool {
-        match self.options.kind_of(process) {
-            Some(ProcessKind::Server) => true,
-            Some(ProcessKind::Redis | ProcessKind::Replica) => match self.options.redis.persistence {
-                Persistence::None => true,
-                Persistence::EverySec => power_loss,
-                Persistence::Always => false,
-            },
-            _ => false,
-        }
+        let forgets = match self.durability() {
+            Durability::None(_) => true,
+            Durability::Written => power_loss,
+            Durability::Acknowledged | Durability::Majority => false,
+        };
+        forgets && self.is_server(process)
     }
 
     fn expires_keys(&self, process: &str) -> bool {
-        matches!(
-            self.options.kind_of(process),
-            Some(ProcessKind::Redis | ProcessKind::Replica | ProcessKind::Server)
-        )
+        self.is_server(process) && self.options.system.get().expires_keys()
     }
 
     fn knows_margins(&self) -> bool {
@@ -170,7 +167,7 @@ impl Scene for LabScene<'_> {
     }
 
     fn may_lose_power(&self, _: &str) -> bool {
-        self.options.redis.persistence != Persistence::None
+        matches!(self.durability(), Durability::Written | Durability::Acknowledged)
     }
 }
 

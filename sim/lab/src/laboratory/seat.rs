@@ -57,7 +57,8 @@ impl Seat<'_> {
         make(&self.workplace(addresses()))
     }
 
-    fn workplace(&self, servers: Vec<String>) -> Workplace<'_> {
+    /// Returns the worker with the addresses of its servers, for a function that makes its lock.
+    pub(super) fn workplace(&self, servers: Vec<String>) -> Workplace<'_> {
         Workplace {
             process: self.process,
             runtime: self.process.runtime(),

@@ -92,6 +92,19 @@ history::names! {
     }
 }
 
+/// The data that a lock server keeps when its process ends.
+#[derive(Clone, Copy)]
+pub(super) enum Durability {
+    /// None, for this reason.
+    None(&'static str),
+    /// All that it has written; a power loss takes a part.
+    Written,
+    /// All that it has acknowledged, on its own disk.
+    Acknowledged,
+    /// All that a majority of its cluster has acknowledged.
+    Majority,
+}
+
 /// The protected resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -3,7 +3,7 @@
 use sim::{Schedule, Span};
 
 use super::options::{Options, schedule};
-use super::servers::{Persistence, Redis, Resource, Store};
+use super::servers::{Resource, Store};
 use super::system::System;
 use super::worker::Worker;
 
@@ -15,15 +15,6 @@ pub fn small(system: System) -> Schedule<Options> {
     let about = format!("Two workers, one key, one write each, on {system}");
     let mut schedule = schedule(&about, system, Span::from_secs(2), vec![worker("a"), worker("b")]);
     schedule.options.resource = Resource { store: Store::Redb };
-    match system {
-        System::Redis => schedule.options.redis = kept(1),
-        System::Redlock => schedule.options.redis = kept(3),
-        System::Etcd | System::ZooKeeper | System::Toy => {}
-    }
+    system.get().small(&mut schedule.options);
     schedule
-}
-
-/// Returns this number of Redis servers, which lose no acknowledged write.
-fn kept(nodes: u32) -> Redis {
-    Redis { nodes, persistence: Persistence::Always, ..Redis::default() }
 }

@@ -1,6 +1,6 @@
 //! Validates the triggers of faults: each must be reachable in its schedule.
 
-use sim::faults::{Fault, FaultCheck, Promote, Scene, Trigger};
+use sim::faults::{Fault, FaultCheck, Scene, Trigger};
 use sim::sim::point;
 use sim::{FieldPath, Invalid};
 
@@ -107,18 +107,7 @@ impl LabScene<'_> {
                 worker.mode.workload()?.never_passes(worker, point)
             }
             ProcessKind::Resource => self.resource_never_passes(point),
-            ProcessKind::Replica if !self.promotes(process) => Some("it serves nobody until a `promote`"),
-            // Events of the lock belong to the cluster, regardless of which member carries out the request.
-            ProcessKind::Etcd if self.options.cluster() != Some(process) => {
-                Some("the cluster does, as `etcd`")
-            }
-            ProcessKind::ZooKeeper if self.options.cluster() != Some(process) => {
-                Some("the ensemble does, as `zookeeper`")
-            }
-            _ if point == Point::Extended && !self.options.system.get().extends_leases() => {
-                Some("ZooKeeper extends sessions, not locks")
-            }
-            _ => None,
+            _ => self.options.system.get().never_passes(self, process, point),
         }
     }
 
@@ -133,13 +122,6 @@ impl LabScene<'_> {
             Point::Claimed if !claims => Some("no worker has `read = \"fenced\"`"),
             _ => None,
         }
-    }
-
-    fn promotes(&self, name: &str) -> bool {
-        let promotes = |fault: &Fault| {
-            fault.what.downcast_ref::<Promote>().is_some_and(|promote| promote.replica == name)
-        };
-        self.faults.iter().any(promotes)
     }
 
     fn restarts(&self, name: &str) -> bool {

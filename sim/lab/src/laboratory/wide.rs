@@ -8,31 +8,25 @@ use sim::entropy::Site;
 use sim::{Draw, Schedule, Span};
 
 use super::options::Options;
-use super::servers::{Recipe, Tokens, Waiting};
-use super::system::System;
 use super::validate::validate;
-use super::worker::{Worker, WorkerMode};
+use super::wider::Wider;
+use super::worker::WorkerMode;
 
-/// The name, the probability and the code of a change of the options.
-type Wider = (&'static str, f64, fn(&mut Options, &mut Site));
-
+/// The changes that suit every system and workload.
 const WIDER: &[Wider] = &[
-    ("many workers", 0.05, many_workers),
-    ("one worker", 0.03, one_worker),
-    ("many keys", 0.05, many_keys),
-    ("long leases", 0.1, long_leases),
-    ("times to live", 0.1, times_to_live),
-    ("renewal caps", 0.1, renewal_caps),
-    ("tokens by time", 0.15, tokens_by_time),
-    ("called waiters", 0.25, called_waiters),
-    ("Lock service", 0.15, lock_service),
-    ("compare and set", 0.06, compare_and_set),
-    ("first tokens", 0.1, first_tokens),
+    Wider::new("many workers", 0.05, many_workers),
+    Wider::new("one worker", 0.03, one_worker),
+    Wider::new("many keys", 0.05, many_keys),
+    Wider::new("long leases", 0.1, long_leases),
+    Wider::new("times to live", 0.1, times_to_live),
+    Wider::new("renewal caps", 0.1, renewal_caps),
 ];
 
-/// Draws the changes of the schedule. Leaves out a change that the rules refuse.
+/// Draws the changes of the schedule: of any, of its system and of the workloads. Leaves out a change that the
+/// rules refuse.
 pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw) {
-    for (name, probability, change) in WIDER {
+    let own = schedule.options.system.get().wider();
+    for Wider { name, probability, change } in WIDER.iter().chain(own).chain(WorkerMode::wider()) {
         let mut site = from.site(&format!("options: {name}"));
         if !site.chance(*probability) {
             continue;
@@ -88,47 +82,5 @@ fn renewal_caps(options: &mut Options, site: &mut Site) {
     let ttl = options.ttl;
     for worker in options.workers.iter_mut().filter(|worker| worker.renew) {
         worker.renew_cap = Some(site.one_of(&[ttl, ttl.times(2), ttl.times(4)]));
-    }
-}
-
-fn tokens_by_time(options: &mut Options, _: &mut Site) {
-    if matches!(options.system, System::Redis | System::Redlock) {
-        options.redis.tokens = Tokens::Time;
-    }
-}
-
-fn called_waiters(options: &mut Options, _: &mut Site) {
-    if options.system == System::Redis {
-        options.redis.waiting = Waiting::Called;
-    }
-}
-
-fn lock_service(options: &mut Options, _: &mut Site) {
-    if options.system == System::Etcd {
-        options.etcd.recipe = Recipe::Service;
-    }
-}
-
-/// The last tokens before a boundary at which tokens are compared wrongly as text, in 32 bits or as
-/// floating-point numbers.
-const BOUNDARIES: [u64; 4] = [9, 99, (1 << 32) - 1, 1 << 53];
-
-/// Starts the counters at a boundary, or up to two tokens before it.
-fn first_tokens(options: &mut Options, site: &mut Site) {
-    if matches!(options.system, System::Redis | System::Redlock) {
-        // Redlock and tokens by time count in Lua, which fails at the last boundary.
-        let counts_in_lua = options.system == System::Redlock || options.redis.tokens == Tokens::Time;
-        let boundaries = &BOUNDARIES[..BOUNDARIES.len() - usize::from(counts_in_lua)];
-        options.redis.fence_start = site.one_of(boundaries) - site.below(3);
-    }
-}
-
-/// Makes all workers do without the lock.
-fn compare_and_set(options: &mut Options, _: &mut Site) {
-    for worker in &mut options.workers {
-        let Worker { name, starts, rounds, key, think, deadline, work, retry_put, .. } = worker.clone();
-        let mode = WorkerMode::new("cas");
-        *worker =
-            Worker { name, mode, starts, rounds, key, think, deadline, work, retry_put, ..Worker::default() };
     }
 }

@@ -46,13 +46,13 @@ struct Parts {
 impl Exhibit {
     /// Creates an exhibit of a lock on one Redis.
     pub(super) fn redis<M: lock::Mistake>() -> Self {
-        Self::default().and(System::Redis, on::<Redis<SimRuntime>, M>, on::<Redis<SimRuntime>, Faultless>)
+        Self::default().and(System::REDIS, on::<Redis<SimRuntime>, M>, on::<Redis<SimRuntime>, Faultless>)
     }
 
     /// Sets the twin on one Redis, for a mistake whose correct form needs more than the library's calls.
     pub(super) fn twin<M: lock::Mistake>(mut self) -> Self {
-        self.twin.locks.retain(|(system, _)| *system != System::Redis);
-        self.twin.locks.push((System::Redis, Box::new(on::<Redis<SimRuntime>, M>)));
+        self.twin.locks.retain(|(system, _)| *system != System::REDIS);
+        self.twin.locks.push((System::REDIS, Box::new(on::<Redis<SimRuntime>, M>)));
         self
     }
 
@@ -69,7 +69,7 @@ impl Exhibit {
     /// Adds a lock on several Redis servers.
     pub(super) fn and_redlock(self, flaw: Flaw) -> Self {
         let make = |flaw: Option<Flaw>| move |place: &Workplace<'_>| on_redlock(place, flaw);
-        self.and(System::Redlock, make(Some(flaw)), make(None))
+        self.and(System::REDLOCK, make(Some(flaw)), make(None))
     }
 
     /// Creates an exhibit of a lock on etcd.
@@ -79,7 +79,7 @@ impl Exhibit {
 
     /// Adds a lock on etcd.
     pub(super) fn and_etcd<M: lock::Mistake<Etcd<SimRuntime>>>(self) -> Self {
-        self.and(System::Etcd, on::<Etcd<SimRuntime>, M>, on::<Etcd<SimRuntime>, Faultless>)
+        self.and(System::ETCD, on::<Etcd<SimRuntime>, M>, on::<Etcd<SimRuntime>, Faultless>)
     }
 
     /// Creates an exhibit of a lock on ZooKeeper.
@@ -89,7 +89,7 @@ impl Exhibit {
 
     /// Adds a lock on ZooKeeper.
     pub(super) fn and_zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>(self) -> Self {
-        self.and(System::ZooKeeper, on::<ZooKeeper<SimRuntime>, M>, on::<ZooKeeper<SimRuntime>, Faultless>)
+        self.and(System::ZOOKEEPER, on::<ZooKeeper<SimRuntime>, M>, on::<ZooKeeper<SimRuntime>, Faultless>)
     }
 
     /// Creates an exhibit of a lock on ZooKeeper that shares nothing with the library's, with its twin.
@@ -97,7 +97,7 @@ impl Exhibit {
         make: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
         twin: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
     ) -> Self {
-        Self::default().and(System::ZooKeeper, make, twin)
+        Self::default().and(System::ZOOKEEPER, make, twin)
     }
 
     fn and(

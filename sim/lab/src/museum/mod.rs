@@ -205,7 +205,7 @@ mutants! {
     /// A bare majority of nodes that keep nothing on a disk: one restarts and votes again.
     ForgetfulNodes = "forgetful-nodes", B18 in forgetful_nodes,
         from "redsync #186", shows [Verdict::TwoValid]
-        => Exhibit::deployment(forgetful_nodes::forget).only_on(System::Redlock),
+        => Exhibit::deployment(forgetful_nodes::forget).only_on(System::REDLOCK),
     /// Only nodes that are known to have granted are cleaned up.
     KnownNodes = "known-nodes", B19 in plain_redlock,
         from "Redisson #1606", shows [Verdict::Leaked]
@@ -217,7 +217,7 @@ mutants! {
     /// A reentrant acquire increments the token, and the outer write is refused.
     Reentrant = "reentrant", B21 in reentrant,
         from "Redisson's `RFencedLock`", shows [], found by "holder accepted"
-        => Exhibit::worker::<reentrant::Reentrant>().only_on(System::Redis),
+        => Exhibit::worker::<reentrant::Reentrant>().only_on(System::REDIS),
     /// The counter is deleted with the lock.
     CounterDeleted = "counter-deleted", B22 in counter_deleted,
         from "Redisson's `RFencedLock`", shows [Verdict::TokenRegressed]
@@ -319,7 +319,7 @@ mutants! {
     /// The resource compares tokens as text: 10 is below 9.
     StringTokens = "string-tokens", R11 in string_tokens,
         from "common where tokens are kept in a column of text", shows [], found by "holder accepted"
-        => Exhibit::resource::<string_tokens::StringTokens>().only_on(System::Redis),
+        => Exhibit::resource::<string_tokens::StringTokens>().only_on(System::REDIS),
     /// The watchdog renews as long as its process lives, although the holder has ended without a release.
     EndlessRenewal = "endless-renewal", R12 in endless_renewal,
         from "Redisson's watchdog", shows [Verdict::Stuck]
@@ -360,11 +360,10 @@ impl Mutant {
         self.exhibit().applies_to(system)
     }
 
-    /// Returns the systems on which it can be shown. Leaves out the toy, an example of a system: it grants a
-    /// late request after its release, as no lock should.
+    /// Returns the systems on which it can be shown. Leaves out examples of systems.
     pub fn systems(self) -> Vec<System> {
-        let (exhibit, systems) = (self.exhibit(), System::ALL.iter().copied());
-        systems.filter(|system| *system != System::Toy && exhibit.applies_to(*system)).collect()
+        let exhibit = self.exhibit();
+        System::without_examples().filter(|system| exhibit.applies_to(*system)).collect()
     }
 }
 

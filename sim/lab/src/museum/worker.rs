@@ -16,7 +16,7 @@ use sim::faults::Call;
 use sim::sim::Section;
 use sim::world::runtime::SimRuntime;
 
-use super::correct::{self, Faultless};
+use super::correct::Faultless;
 use crate::wire::Wire;
 use crate::{Worker, Workplace};
 
@@ -63,7 +63,7 @@ const RENEW_CAP: Cap = Cap(Duration::from_secs(3600));
 
 /// Works all rounds of a worker with the mistake `M`.
 pub(super) fn rounds<M: Mistake>(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
-    let lock = Lock::new(correct::any(place)?, place.lock.clone()).ok()?;
+    let lock = Lock::new(place.library_lock()?, place.lock.clone()).ok()?;
     let (kind, id) = place.options.key_of(place.worker).split_once(':')?;
     let key = LockKey::new(kind, id).ok()?;
     let hands = Hands {

@@ -90,7 +90,7 @@ fn the_page_shows_the_figures_of_the_runs() {
 
 fn updaters(workers: impl IntoIterator<Item = Worker>) -> Schedule<Options> {
     let ttl = Span::from_secs(2);
-    schedule("updates", System::Redis, ttl, workers.into_iter().collect())
+    schedule("updates", System::REDIS, ttl, workers.into_iter().collect())
 }
 
 fn updater(name: &str) -> Worker {

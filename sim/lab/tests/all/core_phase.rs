@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use history::{Rules, VerdictKind};
 use lab::museum::{Museum, Mutant, run_with};
-use lab::{Arm, Lab, Options, System, Worker, run, schedule};
+use lab::{Arm, Lab, Options, System, Worker, run, schedule, small};
 use sim::explore::{Broken, Cause, Causes, RUNS_MAX, explain, shrink};
 use sim::faults::{Crash, Cut, Fault, Pause, Rate, Trigger};
 use sim::{CorePhase, Draw, Process, Report, Schedule, Sim, Span, Subject};
@@ -20,7 +20,7 @@ fn without_a_node() -> Schedule<Options> {
         deadline: Span::from_secs(40),
         ..Worker::default()
     };
-    let mut schedule = schedule("a node is gone", System::Redlock, Span::from_secs(2), vec![worker]);
+    let mut schedule = schedule("a node is gone", System::REDLOCK, Span::from_secs(2), vec![worker]);
     schedule.options.redis.nodes = 3;
     schedule.core = Some(CorePhase { crashed: vec!["redis-3".into()], ..CorePhase::at(Span::from_secs(1)) });
     schedule
@@ -53,7 +53,7 @@ fn a_lock_that_needs_every_node_is_convicted_only_while_one_is_gone() {
 
 #[test]
 fn a_search_finds_the_lock_that_needs_every_node() {
-    let subject = Museum::new(Arm::Fenced).with(Mutant::AllNodes).drawing(System::Redlock);
+    let subject = Museum::new(Arm::Fenced).with(Mutant::AllNodes).drawing(System::REDLOCK);
     let found = (0..SEEDS).find_map(|seed| {
         let drawn = subject.schedule(&mut Draw::new(seed)).unwrap();
         let causes = Causes::of(&subject, &drawn, &sim::sim::run(&subject, &drawn));
@@ -80,7 +80,7 @@ fn needs_every_node(schedule: &Schedule<Options>) -> (Museum, Cause) {
 
 #[test]
 fn the_lock_that_needs_every_node_has_no_other_mistake() {
-    let subject = Museum::new(Arm::Fenced).with(Mutant::AllNodes).drawing(System::Redlock);
+    let subject = Museum::new(Arm::Fenced).with(Mutant::AllNodes).drawing(System::REDLOCK);
     for seed in 0..SEEDS {
         let drawn = subject.schedule(&mut Draw::new(seed)).unwrap();
         for cause in Causes::of(&subject, &drawn, &sim::sim::run(&subject, &drawn)).violations {
@@ -176,7 +176,7 @@ fn every_fault_ends_when_the_core_phase_begins() {
 
 #[test]
 fn a_holder_outside_the_core_does_not_block_it() {
-    for system in [System::Redis, System::Redlock, System::Etcd, System::ZooKeeper] {
+    for system in System::without_examples() {
         let worker = |name: &str, starts| Worker {
             name: name.into(),
             starts: Span::from_millis(starts),
@@ -186,8 +186,8 @@ fn a_holder_outside_the_core_does_not_block_it() {
             ..Worker::default()
         };
         let workers = vec![worker("a", 0), worker("b", 500)];
-        let mut schedule = schedule("the holder is gone", system, Span::from_secs(2), workers);
-        schedule.options.redis.nodes = if system == System::Redlock { 3 } else { 1 };
+        let mut schedule = small(system);
+        schedule.options.workers = workers;
         for core in [
             CorePhase { crashed: vec!["a".into()], ..CorePhase::at(Span::from_secs(1)) },
             CorePhase { cut: vec!["a".into()], ..CorePhase::at(Span::from_secs(1)) },
@@ -202,7 +202,7 @@ fn a_holder_outside_the_core_does_not_block_it() {
 
 #[test]
 fn one_schedule_in_four_has_a_core_with_a_majority() {
-    for (system, servers) in [(System::Redis, false), (System::Redlock, true), (System::Etcd, true)] {
+    for (system, servers) in [(System::REDIS, false), (System::REDLOCK, true), (System::ETCD, true)] {
         let lab = Lab::new(Arm::Fenced).drawing(system);
         let schedules: Vec<_> = (0..SEEDS).map(|seed| lab.schedule(&mut Draw::new(seed)).unwrap()).collect();
         let cores: Vec<&CorePhase> = schedules.iter().filter_map(|schedule| schedule.core.as_ref()).collect();

@@ -319,7 +319,7 @@ fn a_stopped_search_counts_what_it_has_run_below_a_first_fault() {
     // A hundred placements and more follow each first fault: none of these is done.
     let scope = Scope { stop: after_fifty, ..Scope::of(3) };
     let subject = Museum::new(Arm::Fenced);
-    let found = exhaust(&subject, &small(System::Redis), &scope, |_| true).unwrap();
+    let found = exhaust(&subject, &small(System::REDIS), &scope, |_| true).unwrap();
     assert_eq!(found.runs, 51, "the run without a fault, and 50 placements");
     assert!(found.claim().contains("first faults with all that follows them are remaining"));
 }
@@ -328,7 +328,7 @@ fn a_stopped_search_counts_what_it_has_run_below_a_first_fault() {
 fn a_stopped_search_claims_no_more_faults_than_it_has_tried() {
     let scope = Scope { stop: || true, ..Scope::of(3) };
     let subject = Museum::new(Arm::Fenced);
-    let needed = faults_needed_watched(&subject, &small(System::Redis), &scope, |_| true).unwrap();
+    let needed = faults_needed_watched(&subject, &small(System::REDIS), &scope, |_| true).unwrap();
     assert!(matches!(needed, Needed::MoreThan(0)), "{needed}");
 }
 
@@ -342,7 +342,7 @@ fn a_stopped_comparison_has_run_no_more_than_it_was_told() {
 #[test]
 fn a_hunt_that_was_stopped_is_left_out() {
     // The correct lock: no hunt finds anything.
-    let correct = Museum::new(Arm::Fenced).drawing(System::Redis);
+    let correct = Museum::new(Arm::Fenced).drawing(System::REDIS);
     let (asked, all) = (AtomicU64::new(0), Portfolio::default());
     let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 7;
     let ended = hunts(&correct, &[], 0..100, 5, &all, 1, stop).unwrap();

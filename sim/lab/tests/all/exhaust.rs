@@ -10,8 +10,8 @@ use lab::museum::{Museum, Mutant};
 use lab::{Arm, Options, System, small};
 use resource::Fencing;
 use sim::explore::exhaust;
-use sim::explore::exhaust::{Demanding, Exhausted, Kind, Needed, Progress, Scope, base, faults_needed};
-use sim::faults::Call;
+use sim::explore::exhaust::{Demanding, Exhausted, Needed, Progress, Scope, base, faults_needed};
+use sim::faults::{Call, Form, cancel, crash, pause};
 use sim::{Process, Schedule, Sim, Span, Subject};
 
 /// Returns true: the search always continues.
@@ -89,15 +89,15 @@ fn wall_clock(sim: &mut Sim) {
     });
 }
 
-/// The kinds of faults of a small search.
-fn pauses_and_crashes() -> Option<Vec<Kind>> {
+/// The faults of a small search.
+fn pauses_and_crashes() -> Option<Vec<Form>> {
     let span = Span::from_millis;
-    Some(vec![Kind::Pause(span(500)), Kind::Pause(span(1_500)), Kind::Crash(span(500))])
+    Some(vec![pause::lasting(span(500)), pause::lasting(span(1_500)), crash::restarting(span(500))])
 }
 
 #[test]
 fn one_fault_pruned_breaks_what_one_fault_anywhere_breaks() {
-    let (redis, unfenced) = (small(System::Redis), unfenced());
+    let (redis, unfenced) = (small(System::REDIS), unfenced());
     let pruned = search(&unfenced, &redis, &two(1));
     let whole = search(&unfenced, &redis, &Scope { is_pruned: false, ..two(1) });
     assert_eq!(causes(&pruned), causes(&whole));
@@ -110,8 +110,8 @@ fn the_second_of_two_equal_workers_is_searched_too() {
     let base = mutant(Mutant::EarlyNow);
     let search = |befall: &[&str]| {
         let befall = befall.iter().map(|name| (*name).to_owned()).collect();
-        let kinds = vec![Kind::Pause(Span::from_secs(1)), Kind::Crash(Span::from_millis(500))];
-        let scope = Scope { kinds: Some(kinds), befall: Some(befall), ..two(1) };
+        let forms = vec![pause::lasting(Span::from_secs(1)), crash::restarting(Span::from_millis(500))];
+        let scope = Scope { forms: Some(forms), befall: Some(befall), ..two(1) };
         search(&Museum::new(Arm::Fenced), &base, &scope)
     };
     let (of_a, of_b, of_both) = (search(&["a"]), search(&["b"]), search(&["a", "b"]));
@@ -126,9 +126,9 @@ fn the_second_of_two_equal_workers_is_searched_too() {
 #[test]
 fn two_faults_pruned_break_the_lock_on_redis_as_two_anywhere_do() {
     // Two pauses outlast the lease of 2 s; one alone does not.
-    let kinds = Some(vec![Kind::Pause(Span::from_millis(1_050))]);
-    let scope = Scope { kinds, befall: Some(BTreeSet::from(["a".to_owned()])), ..two(2) };
-    let (redis, unfenced) = (small(System::Redis), unfenced());
+    let forms = Some(vec![pause::lasting(Span::from_millis(1_050))]);
+    let scope = Scope { forms, befall: Some(BTreeSet::from(["a".to_owned()])), ..two(2) };
+    let (redis, unfenced) = (small(System::REDIS), unfenced());
     let pruned = search(&unfenced, &redis, &scope);
     let whole = search(&unfenced, &redis, &Scope { is_pruned: false, ..scope });
     assert_eq!(causes(&pruned), causes(&whole));
@@ -142,7 +142,7 @@ fn two_faults_pruned_break_the_lock_on_redis_as_two_anywhere_do() {
 #[test]
 fn two_faults_pruned_break_what_two_faults_anywhere_break() {
     let start = base(&patient, 0).unwrap();
-    let scope = Scope { kinds: pauses_and_crashes(), ..two(2) };
+    let scope = Scope { forms: pauses_and_crashes(), ..two(2) };
     let pruned = search(&patient, &start, &scope);
     let whole = search(&patient, &start, &Scope { is_pruned: false, ..scope });
     assert_eq!(causes(&pruned), causes(&whole));
@@ -152,9 +152,9 @@ fn two_faults_pruned_break_what_two_faults_anywhere_break() {
 
 #[test]
 fn dropped_calls_are_placed_at_every_point() {
-    let kinds = Some(vec![Kind::Cancel(Call::Acquire), Kind::Cancel(Call::Release)]);
+    let forms = Some([Call::Acquire, Call::Release].map(cancel::dropping).into());
     let (museum, base) = (Museum::new(Arm::Fenced), mutant(Mutant::NoCleanup));
-    let scope = Scope { kinds, ..two(1) };
+    let scope = Scope { forms, ..two(1) };
     let pruned = search(&museum, &base, &scope);
     let whole = search(&museum, &base, &Scope { is_pruned: false, ..scope });
     assert_eq!(causes(&pruned), causes(&whole));
@@ -176,7 +176,7 @@ fn a_panic_behind_any_reading_of_a_clock_is_found() {
 
 /// The small workload on Redis with this mistake.
 fn mutant(mutant: Mutant) -> Schedule<Options> {
-    let mut base = small(System::Redis);
+    let mut base = small(System::REDIS);
     base.options.mutant = Some(mutant.name().to_owned());
     base
 }
@@ -194,7 +194,7 @@ impl Drop for File {
 fn an_interrupted_search_ends_with_the_same_claim() {
     let file = File(std::env::temp_dir().join(format!("sim-exhaust-{}.json", std::process::id())));
     let start = base(&patient, 0).unwrap();
-    let scope = Scope { kinds: pauses_and_crashes(), ..Scope::of(2) };
+    let scope = Scope { forms: pauses_and_crashes(), ..Scope::of(2) };
     let whole = search(&patient, &start, &scope);
     let scope = Scope { progress: Some(file.0.clone()), ..scope };
     let part = exhaust(&patient, &start, &scope, |progress| progress.done < 3).unwrap();
@@ -210,7 +210,7 @@ fn an_interrupted_search_ends_with_the_same_claim() {
 
 #[test]
 fn redis_with_fencing_withstands_every_single_fault() {
-    let found = search(&Museum::new(Arm::Fenced), &small(System::Redis), &two(1));
+    let found = search(&Museum::new(Arm::Fenced), &small(System::REDIS), &two(1));
     assert_eq!(causes(&found), BTreeSet::new(), "{}", found.claim());
     let claim = found.claim();
     let first = format!(
@@ -237,7 +237,7 @@ fn redis_with_fencing_withstands_every_single_fault() {
 
 #[test]
 fn without_fencing_one_pause_is_enough() {
-    let found = search(&unfenced(), &small(System::Redis), &two(1));
+    let found = search(&unfenced(), &small(System::REDIS), &two(1));
     let found = found.breaks.iter().find(|found| found.cause == "pause client: stale_write");
     let found = found.expect("a holder that is paused after its check writes late");
     let report = sim::sim::run(&unfenced(), &found.violation.schedule).unwrap();

@@ -9,11 +9,12 @@ use std::sync::OnceLock;
 use lab::exhaustive::{MISTAKE_FAULTS_MAX, Mistake, Results, Searched};
 use lab::exhaustive::{mistakes, search, subject, systems, with_mistake};
 use lab::museum::Mutant;
-use lab::{Options, System};
+use lab::{LabScene, Options, System};
 use resource::Fencing;
-use sim::Span;
 use sim::explore::exhaust;
-use sim::explore::exhaust::{Kind, Needed, Scope, faults_needed};
+use sim::explore::exhaust::{Needed, Scope, faults_needed};
+use sim::faults::{Faults, Form, Link};
+use sim::{Schedule, Span};
 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results/exhaustive.json");
 
@@ -22,9 +23,6 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/exhaustive.m
 /// The entry of a mistake that no single fault shows.
 const MORE: &str = "more than 1";
 
-/// The kinds of faults that befall a worker or the resource.
-const VERBS: [&str; 6] = ["pause", "crash", "cut", "reset", "delay", "step"];
-
 /// A mistake on one system, and what shows it.
 struct Row {
     mutant: Mutant,
@@ -32,7 +30,7 @@ struct Row {
     needed: Needed<Options>,
 }
 
-/// All mistakes, searched for once. On etcd and ZooKeeper, where a whole search takes seconds, a mistake that
+/// All mistakes, searched for once. On a cluster, where a whole search takes seconds, a mistake that
 /// is kept as one that no fault shows is searched for by faults of one worker.
 fn rows() -> &'static [Row] {
     static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
@@ -41,10 +39,11 @@ fn rows() -> &'static [Row] {
         let row = |(mutant, system): (Mutant, System)| {
             let is_row = |kept: &&Mistake| kept.mistake == mutant.name() && kept.system == system;
             let is_hidden = kept.mistakes.iter().find(is_row).is_some_and(|kept| kept.faults == MORE);
-            let is_slow = matches!(system, System::Etcd | System::ZooKeeper);
+            let base = with_mistake(system, mutant);
+            let is_slow = base.options.cluster().is_some();
             let befall = (is_hidden && is_slow).then(|| BTreeSet::from(["a".to_owned()]));
             let scope = Scope { befall, threads: 2, ..Scope::of(MISTAKE_FAULTS_MAX) };
-            let needed = faults_needed(&subject(Fencing::On), &with_mistake(system, mutant), &scope);
+            let needed = faults_needed(&subject(Fencing::On), &base, &scope);
             Row { mutant, system, needed: needed.unwrap() }
         };
         mistakes().map(row).collect()
@@ -107,21 +106,37 @@ fn the_kept_mistakes_are_those_of_the_code() {
 /// the processes that it befalls and on both workers. If no fault shows it: a kind that differs from row to
 /// row, on the workers and on the resource. On Redis, whose runs are the shortest, also steps of wall clocks.
 fn scope(row: &Row, number: usize) -> Scope {
+    let forms = Faults::default().forms(Span::from_secs(2));
     let (verb, mut befall) = match &row.needed {
         Needed::Faults(1, found) => {
             let what = &found.violation.schedule.faults[0].what;
             (what.verb(), what.processes())
         }
-        _ => (VERBS[number % VERBS.len()], vec!["a", "resource"]),
+        _ => {
+            let verbs = verbs(&forms, &["a", "resource"], &with_mistake(row.system, row.mutant));
+            (verbs[number % verbs.len()], vec!["a", "resource"])
+        }
     };
-    let is_short = row.system == System::Redis;
+    let is_short = row.system == System::REDIS;
     if is_short || befall.contains(&"a") || befall.contains(&"b") {
         befall.extend(["a", "b"]);
     }
-    let is_meant = |kind: &Kind| kind.verb() == verb || is_short && kind.verb() == "step";
-    let kinds = Kind::all(Span::from_secs(2)).into_iter().filter(is_meant).collect();
+    let is_meant = |form: &Form| form.verb() == verb || is_short && form.verb() == "step";
+    let forms = forms.into_iter().filter(is_meant).collect();
     let befall = befall.into_iter().map(str::to_owned).collect();
-    Scope { kinds: Some(kinds), befall: Some(befall), threads: 2, ..Scope::of(1) }
+    Scope { forms: Some(forms), befall: Some(befall), threads: 2, ..Scope::of(1) }
+}
+
+/// Returns the verbs of the forms that befall the two processes alone, each verb once.
+fn verbs(forms: &[Form], two: &[&str; 2], schedule: &Schedule<Options>) -> Vec<&'static str> {
+    let links = [Link::new(two[0], two[1])];
+    let befalls = |form: &&Form| {
+        let faults = form.faults(&LabScene(schedule), &links);
+        faults.iter().any(|(_, what)| what.processes().iter().all(|name| two.contains(name)))
+    };
+    let mut verbs: Vec<_> = forms.iter().filter(befalls).map(Form::verb).collect();
+    verbs.dedup();
+    verbs
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use sim::explore::exhaust::{Kind, Progress, Scope, base, exhaust};
+use sim::explore::exhaust::{Progress, Scope, base, exhaust};
+use sim::faults::{crash, pause};
 use sim::{Sim, Span};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -249,7 +250,7 @@ fn every_written_file_is_named() {
 /// A small search.
 fn pauses() -> Scope {
     let span = Span::from_millis;
-    Scope { kinds: Some(vec![Kind::Pause(span(500)), Kind::Crash(span(500))]), ..Scope::of(1) }
+    Scope { forms: Some(vec![pause::lasting(span(500)), crash::restarting(span(500))]), ..Scope::of(1) }
 }
 
 #[test]

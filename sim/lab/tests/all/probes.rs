@@ -23,7 +23,7 @@ const PROBES_MIN: usize = 60;
 fn two_workers() -> Schedule<Options> {
     let worker = |name| Worker { rounds: 3, ..Worker::new(name) };
     let workers = ["a", "b"].map(worker).to_vec();
-    let mut schedule = schedule("two workers", System::Redis, Span::from_secs(2), workers);
+    let mut schedule = schedule("two workers", System::REDIS, Span::from_secs(2), workers);
     schedule.options.redis.waiting = Waiting::Called;
     schedule
 }
@@ -186,7 +186,7 @@ fn the_same_seed_gives_the_same_counts() {
 #[test]
 fn a_search_sums_probes_alike_on_one_thread_and_on_two() {
     let sum = |threads| {
-        let arms = Lab::arms().map(|lab| lab.drawing(System::Redis));
+        let arms = Lab::arms().map(|lab| lab.drawing(System::REDIS));
         let found = sim::explore::explore(&arms, 0..12, &Portfolio::default(), threads, |_| true).unwrap();
         let probes = found.tally.probes;
         assert!(probes.of("validity_within_ttl").evaluated > 24);

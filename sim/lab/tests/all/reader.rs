@@ -10,7 +10,7 @@ fn reader() -> Worker {
 
 fn beside_a_writer(reader: Worker) -> Schedule<Options> {
     let writer = Worker { rounds: 3, think: Span::from_millis(10), ..Worker::new("a") };
-    schedule("reads", System::Redis, Span::from_secs(2), vec![writer, reader])
+    schedule("reads", System::REDIS, Span::from_secs(2), vec![writer, reader])
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn found() -> &'static [Found] {
 fn search(mutant: Mutant) -> Found {
     for seed in 0..1000 {
         for arm in [Arm::Fenced, Arm::Unfenced] {
-            let subject = Museum::new(arm).with(mutant).drawing(System::Redis);
+            let subject = Museum::new(arm).with(mutant).drawing(System::REDIS);
             let drawn = subject.schedule(&mut Draw::new(seed)).unwrap();
             if drawn.faults.len() < 2 {
                 continue;

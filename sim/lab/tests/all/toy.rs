@@ -7,7 +7,7 @@ use sim::{Schedule, Span};
 
 fn two_workers() -> Schedule<Options> {
     let worker = |name| Worker { rounds: 3, renew: true, work: Span::from_millis(700), ..Worker::new(name) };
-    schedule("the toy", System::Toy, Span::from_secs(1), ["a", "b"].map(worker).to_vec())
+    schedule("the toy", System::TOY, Span::from_secs(1), ["a", "b"].map(worker).to_vec())
 }
 
 #[test]

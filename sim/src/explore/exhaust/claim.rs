@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::breaks::Break;
-use super::kinds::{Candidate, Kind};
+use super::candidate::Candidate;
 use crate::Schedule;
-use crate::faults::FAULTS;
+use crate::faults::{FAULTS, Form};
 use crate::sim::Step;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,8 +35,8 @@ pub struct Exhausted<O> {
     pub hash: u64,
     /// The arm of the runs.
     pub arm: &'static str,
-    /// The kinds of faults, each with its targets.
-    pub(super) targets: Vec<(Kind, Vec<String>)>,
+    /// The forms of faults, each with its targets.
+    pub(super) targets: Vec<(Form, Vec<String>)>,
     /// The points of the run without faults: for each process, the names with the numbers of passings.
     pub(super) points: BTreeMap<String, BTreeMap<String, u32>>,
     /// The processes that faults may affect; `None` for all.
@@ -75,8 +75,8 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
 
     fn write_scope(&self, text: &mut String) {
         text.push_str("\nKinds and durations:\n");
-        for (kind, targets) in &self.targets {
-            let _ = writeln!(text, "- {kind}: {}", targets.join(", "));
+        for (form, targets) in &self.targets {
+            let _ = writeln!(text, "- {form}: {}", targets.join(", "));
         }
         text.push_str(
             "\nPoints of the run without faults (later faults: those of the run that they are in):\n",
@@ -99,7 +99,7 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
     }
 
     fn write_uncovered(&self, text: &mut String) {
-        let placed: BTreeSet<&str> = self.targets.iter().map(|(kind, _)| kind.verb()).collect();
+        let placed: BTreeSet<&str> = self.targets.iter().map(|(form, _)| form.verb()).collect();
         let others = FAULTS.iter().map(|kind| kind.verb).filter(|verb| !placed.contains(verb));
         let others: Vec<&str> = others.collect();
         let _ = write!(
@@ -127,13 +127,13 @@ impl<O: Clone + Serialize + DeserializeOwned> Exhausted<O> {
     }
 }
 
-/// Returns the kinds, each with the targets of its faults.
-pub(super) fn targets(kinds: &[Kind], candidates: &[Candidate]) -> Vec<(Kind, Vec<String>)> {
-    let of = |kind: &Kind| {
-        let own = candidates.iter().filter(|candidate| candidate.kind == *kind);
-        own.map(Candidate::target).collect::<Vec<_>>()
+/// Returns the forms, each with the targets of its faults.
+pub(super) fn targets(forms: &[Form], candidates: &[Candidate]) -> Vec<(Form, Vec<String>)> {
+    let of = |number: usize| {
+        let own = candidates.iter().filter(|candidate| candidate.form == number);
+        own.map(|candidate| candidate.target.clone()).collect::<Vec<_>>()
     };
-    let all = kinds.iter().map(|kind| (*kind, of(kind)));
+    let all = forms.iter().enumerate().map(|(number, form)| (form.clone(), of(number)));
     all.filter(|(_, targets)| !targets.is_empty()).collect()
 }
 

@@ -3,7 +3,7 @@
 //! The search is a tree. It runs the base schedule, places one fault in *that* run, runs again, places the
 //! next fault in the run that this gives, at the same point or later, and so on. A placement is a fault and a
 //! point: the passing of a named point by a process, such as the second `sends to redis-1` of `a`. Faults are
-//! of the [`Kind`]s that a [`Scope`] lists. A placement that breaks a promise is not extended.
+//! of the [`Form`]s that a [`Scope`] lists. A placement that breaks a promise is not extended.
 //!
 //! # What is left out
 //!
@@ -14,7 +14,6 @@
 //! without it. So of all points between two steps that a fault touches, the last one stands for the others. A
 //! fault that touches no later step changes nothing by itself. It may change something together with a fault
 //! placed after it; the tree then has the two in the other order, the later one first.
-//! tree has the two in the other order then, the later one first.
 //!
 //! The claim states two limits of the argument. A fault that is moved to a later point also ends later, by
 //! the time between the two points: its duration differs. And no fault is placed between two points. Members
@@ -26,9 +25,9 @@
 //! are never merged, although many reach the same state: the memories of clients can't be compared.
 
 mod breaks;
+mod candidate;
 mod claim;
 mod demanding;
-mod kinds;
 mod needed;
 mod progress;
 mod reach;
@@ -45,10 +44,10 @@ use xxhash_rust::xxh3::xxh3_64;
 pub use breaks::Break;
 pub use claim::Exhausted;
 pub use demanding::Demanding;
-pub use kinds::Kind;
 pub use needed::{Needed, faults_needed, faults_needed_watched};
 pub use progress::ProgressError;
 
+use crate::faults::Form;
 use crate::pool;
 use crate::sim::{self, RunError, Schedule, Subject};
 use crate::world::lock;
@@ -65,9 +64,9 @@ const SAVED_EVERY: u64 = 2_000;
 pub struct Scope {
     /// The most faults of a placement.
     pub faults: usize,
-    /// The kinds of faults. Default: [all](Kind::all), with durations by the [scale](Sim::scale) of the
-    /// world.
-    pub kinds: Option<Vec<Kind>>,
+    /// The forms of faults. Default: those of the [subject's faults](Subject::faults), with durations by the
+    /// [scale](Sim::scale) of the world.
+    pub forms: Option<Vec<Form>>,
     /// The processes that faults may affect; a fault of a link affects both of its ends. Default: all.
     pub befall: Option<BTreeSet<String>>,
     /// Number of threads. Default 1.
@@ -88,7 +87,7 @@ impl Scope {
     pub fn of(faults: usize) -> Self {
         Self {
             faults,
-            kinds: None,
+            forms: None,
             befall: None,
             threads: 1,
             progress: None,
@@ -173,8 +172,8 @@ pub fn exhaust<S: Subject>(
 ) -> Result<Exhausted<S::Options>, ExhaustError> {
     let mut search = Search::new(subject, base, scope.is_pruned, scope.ends_at_first);
     search.stop = scope.stop;
-    let kinds = scope.kinds.clone().map_or_else(|| default_kinds(subject, base), Ok)?;
-    let report = search.survey(&kinds, scope.befall.as_ref())?;
+    let forms = scope.forms.clone().map_or_else(|| default_forms(subject, base), Ok)?;
+    let report = search.survey(&forms, scope.befall.as_ref())?;
     let mut whole = Part { runs: 1, ..Part::default() };
     let is_broken = search.judge(&[], &report, &mut whole);
     let is_over = is_broken || scope.faults == 0;
@@ -216,7 +215,7 @@ pub fn exhaust<S: Subject>(
         base: base.clone(),
         hash: report.hash,
         arm: subject.arm(),
-        targets: claim::targets(&kinds, search.candidates()),
+        targets: claim::targets(&forms, search.candidates()),
         points: claim::points(points),
         befall: scope.befall.clone(),
     })
@@ -257,8 +256,8 @@ impl<S: Subject> Keeper<'_, S> {
     }
 }
 
-fn default_kinds<S: Subject>(subject: &S, base: &Schedule<S::Options>) -> Result<Vec<Kind>, RunError> {
-    Ok(Kind::all(sim::build(subject, base)?.scene().scale()))
+fn default_forms<S: Subject>(subject: &S, base: &Schedule<S::Options>) -> Result<Vec<Form>, RunError> {
+    Ok(subject.faults().forms(sim::build(subject, base)?.scene().scale()))
 }
 
 /// Returns the hash of everything that the result of a search depends on, including the first faults, by
@@ -270,10 +269,10 @@ fn identity<S: Subject>(
     first: &Placements,
     hash: u64,
 ) -> String {
-    let Scope { faults, kinds, befall, is_pruned, .. } = scope;
+    let Scope { faults, forms, befall, is_pruned, .. } = scope;
     let arm = subject.arm();
     let version = env!("CARGO_PKG_VERSION");
-    let scope = format!("{faults} {kinds:?} {befall:?} {is_pruned} {:?}", first.placed);
+    let scope = format!("{faults} {forms:?} {befall:?} {is_pruned} {:?}", first.placed);
     let text = format!("{version} {arm} {scope} {hash} {}", base.to_toml());
     format!("{:016x}", xxh3_64(text.as_bytes()))
 }

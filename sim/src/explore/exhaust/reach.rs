@@ -1,29 +1,22 @@
-//! The reach of a fault: the steps of a run that it may change.
+//! The steps of a run that a fault touches.
 
 use std::collections::BTreeSet;
 
 use crate::Sim;
-use crate::faults::Role;
+use crate::faults::{Link, Reach, Role};
 use crate::sim::{Group, Step};
 
-/// The steps that a fault touches. It changes other steps, and their order, only through these.
+/// The reach of a fault in one world.
 #[derive(Clone, Debug)]
-pub(super) enum Reach {
-    /// The turns of these processes.
-    Running(Members),
-    /// The turns of these processes, and all that happens on their connections.
-    Life(Members),
-    /// The bytes sent on these directed links.
-    Links(BTreeSet<(String, String)>),
-    /// All that happens on the connections of these two processes.
-    Connections(String, String),
-    /// The readings of this process's wall clock.
-    WallClock(Members),
+pub(super) struct Touched {
+    reach: Reach,
+    /// The processes whose turns or clocks it touches, if any.
+    members: Members,
 }
 
 /// Processes, by name and by number.
-#[derive(Clone, Debug)]
-pub(super) struct Members {
+#[derive(Clone, Debug, Default)]
+struct Members {
     names: BTreeSet<String>,
     group: Group,
 }
@@ -51,64 +44,47 @@ impl Members {
     }
 }
 
-impl Reach {
-    /// Returns the reach of a fault that stops the process.
-    pub(super) fn running(sim: &Sim, process: &str) -> Self {
-        Self::Running(Members::with_peers(sim, process))
-    }
-
-    /// Returns the reach of a fault that ends the process and its connections.
-    pub(super) fn life(sim: &Sim, process: &str) -> Self {
-        Self::Life(Members::with_peers(sim, process))
-    }
-
-    /// Returns the reach of a fault of all servers.
-    pub(super) fn servers(sim: &Sim) -> Self {
-        Self::Running(Members::servers(sim))
-    }
-
-    /// Returns the reach of a fault of the process's wall clock. A server also sets timers by its clock, and
-    /// these are no readings.
-    pub(super) fn wall_clock(sim: &Sim, process: &str) -> Self {
-        match sim.scene().role(process) {
-            Some(Role::Server) => Self::running(sim, process),
-            _ => Self::WallClock(Members::of(sim, BTreeSet::from([process.to_owned()]))),
-        }
-    }
-
-    /// Returns the reach of a fault of the bytes that `from` sends to `to`.
-    pub(super) fn one_way(from: &str, to: &str) -> Self {
-        Self::Links(BTreeSet::from([(from.to_owned(), to.to_owned())]))
-    }
-
-    /// Returns the reach of a fault of the connections between two processes.
-    pub(super) fn connections(one: &str, other: &str) -> Self {
-        Self::Connections(one.to_owned(), other.to_owned())
+impl Touched {
+    pub(super) fn of(sim: &Sim, reach: Reach) -> Self {
+        let is_server = |process: &str| sim.scene().role(process) == Some(Role::Server);
+        let reach = match reach {
+            // A server also sets timers by its clock, and these are no readings.
+            Reach::WallClock(process) if is_server(&process) => Reach::Turns(process),
+            reach => reach,
+        };
+        let members = match &reach {
+            Reach::Turns(process) | Reach::Life(process) => Members::with_peers(sim, process),
+            Reach::Servers => Members::servers(sim),
+            Reach::WallClock(process) => Members::of(sim, BTreeSet::from([process.clone()])),
+            Reach::Everything | Reach::Links(_) | Reach::Connections(_) => Members::default(),
+        };
+        Self { reach, members }
     }
 
     /// Returns true if the fault touches the step, or anything since the step before.
-    pub(super) fn touches(&self, step: &Step) -> bool {
-        let process = step.process.as_str();
-        match self {
-            Self::Running(members) => step.ran.meets(members.group),
-            Self::Life(members) => {
+    pub(super) fn contains(&self, step: &Step) -> bool {
+        let (process, members) = (step.process.as_str(), &self.members);
+        match &self.reach {
+            Reach::Everything => true,
+            Reach::Turns(_) | Reach::Servers => step.ran.meets(members.group),
+            Reach::Life(_) => {
                 let is_member = |name: &str| members.names.contains(name);
                 step.ran.meets(members.group) || is_member(process) || step.peer().is_some_and(is_member)
             }
-            Self::Links(links) => {
-                let is_link = |peer: &str| links.contains(&(process.to_owned(), peer.to_owned()));
+            Reach::Links(links) => {
+                let is_link = |peer: &str| links.iter().any(|link| link.from == process && link.to == peer);
                 is_sent(step) && step.peer().is_some_and(is_link)
             }
-            Self::Connections(one, other) => step
+            Reach::Connections(Link { from, to }) => step
                 .peer()
-                .is_some_and(|peer| (process == one && peer == other) || (process == other && peer == one)),
-            Self::WallClock(members) => step.read_wall.meets(members.group),
+                .is_some_and(|peer| (process == from && peer == to) || (process == to && peer == from)),
+            Reach::WallClock(_) => step.read_wall.meets(members.group),
         }
     }
 
     /// Returns true if the fault may have an effect after the last step: it may cause new steps.
     pub(super) fn outlasts(&self) -> bool {
-        !matches!(self, Self::Links(_))
+        !matches!(self.reach, Reach::Links(_))
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use history::Name;
 
 use super::breaks::{Break, Breaks, cause};
-use super::kinds::{Candidate, Kind};
+use super::candidate::Candidate;
 use super::tree::{Placement, Placements, Places};
 use crate::explore::violation::panicked;
 use crate::explore::{Causes, Violation, violation};
-use crate::faults::{Fault, Pause, Role, Trigger};
+use crate::faults::{Fault, Form, Link, Pause, Role, Trigger};
 use crate::sim::{self, Report, RunError, Step};
 use crate::span::Span;
 use crate::world::lock;
@@ -67,18 +67,17 @@ impl<'a, S: Subject> Search<'a, S> {
         Self { subject, base, candidates, is_pruned, ends_at_first, stop: || false, points }
     }
 
-    /// Runs the base, and lists the faults of these kinds that suit its world and affect only processes in
+    /// Runs the base, and lists the faults of these forms that suit its world and affect only processes in
     /// `befall`.
     pub(super) fn survey(
         &mut self,
-        kinds: &[Kind],
+        forms: &[Form],
         befall: Option<&BTreeSet<String>>,
     ) -> Result<Report, RunError> {
         let report = self.run(&[], true)?;
         let sim = sim::build(self.subject, self.base)?;
         let links = links(&sim, &report.steps);
-        self.candidates = kinds.iter().flat_map(|kind| kind.faults(&sim, &links)).collect();
-        let candidates = std::mem::take(&mut self.candidates);
+        let candidates = Candidate::all(&sim, forms, &links);
         let befalls = |name: &&str| befall.is_none_or(|befall| befall.contains(*name));
         let is_valid = |candidate: &Candidate| {
             let when = Trigger::At(Span::from_nanos(1));
@@ -222,16 +221,16 @@ impl<'a, S: Subject> Search<'a, S> {
 
 /// Returns the pairs of processes with a link: each client with each server and with each client that it
 /// talks to.
-fn links(sim: &Sim, steps: &[Step]) -> Vec<(String, String)> {
+fn links(sim: &Sim, steps: &[Step]) -> Vec<Link> {
     let scene = sim.scene();
     let is_client = |name: &str| scene.role(name) == Some(Role::Client);
     let mut links = Vec::new();
     for client in scene.with_role(Role::Client) {
         for other in scene.processes() {
             let talks = |step: &Step| step.process.as_str() == client && step.peer() == Some(other.as_str());
-            let is_known = links.contains(&(other.clone(), client.clone()));
+            let is_known = links.contains(&Link::new(&other, &client));
             if !is_known && (!is_client(&other) || steps.iter().any(talks)) {
-                links.push((client.clone(), other));
+                links.push(Link::new(&client, &other));
             }
         }
     }

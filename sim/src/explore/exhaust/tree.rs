@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::kinds::Candidate;
+use super::candidate::Candidate;
 use crate::faults::{Fault, Trigger};
 use crate::sim::Step;
 use crate::span::Span;
@@ -54,8 +54,8 @@ impl Places<'_> {
             let Some(at) = point else { continue };
             for (number, candidate) in candidates.iter().enumerate() {
                 let is_touched = match self.steps.get(index) {
-                    Some(step) => candidate.reach.touches(step),
-                    None => candidate.reach.outlasts(),
+                    Some(step) => candidate.touched.contains(step),
+                    None => candidate.touched.outlasts(),
                 };
                 if is_touched && last_of.insert(number, at) != Some(at) {
                     found.placed.push(self.place(at, candidate));

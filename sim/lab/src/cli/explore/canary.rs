@@ -31,7 +31,7 @@ pub(super) fn new() -> Canary {
 /// Searches for the known mistake from the seed `first` on, and records whether it was found, and when after
 /// `began`.
 pub(super) fn sing(canary: &mut Canary, first: u64, began: Stopwatch) -> Result<(), sim::RunError> {
-    let subject = Museum::new(Arm::Fenced).with(MISTAKE).drawing(System::Redis);
+    let subject = Museum::new(Arm::Fenced).with(MISTAKE).drawing(System::REDIS);
     // Other seeds each time.
     let first = first.wrapping_add((canary.found + canary.missed).wrapping_mul(CAP));
     let hunt = hunt(&subject, &MISTAKE.signs(), first, CAP, &Portfolio::default())?;

@@ -43,9 +43,7 @@ pub(crate) struct Arguments {
     /// The most schedules of one search.
     #[arg(long, default_value_t = 10_000)]
     cap: u64,
-    /// Draws faults by this strategy only: uniform, aimed, swarm, ordered or feedback. By default all in
-    /// turns.
-    #[arg(long)]
+    #[arg(long, help = super::strategy_help("By default all in turns"))]
     strategy: Option<Strategy>,
     /// The number of schedules that the correct lock is run on, for each system: none must accuse it.
     #[arg(long, default_value_t = 0)]
@@ -177,8 +175,7 @@ fn measure_row(
 }
 
 fn systems(arguments: &Arguments) -> impl Iterator<Item = System> {
-    let known = System::ALL.iter().copied().filter(|system| *system != System::Toy);
-    known.filter(|system| arguments.includes(*system))
+    System::without_examples().filter(|system| arguments.includes(*system))
 }
 
 /// Runs schedules of the correct lock on the system. Returns false if one accuses it.

@@ -70,7 +70,7 @@ impl Key {
     /// Returns the place of the row in the file: that of its exhibit in the code, then by strategy.
     fn place(&self) -> (usize, usize, String) {
         let mutant = Mutant::ALL.iter().position(|mutant| mutant.name() == self.mutant);
-        let system = System::ALL.iter().position(|system| system.to_string() == self.system);
+        let system = System::all().position(|system| system.name() == self.system);
         (mutant.unwrap_or(usize::MAX), system.unwrap_or(usize::MAX), self.strategy.clone())
     }
 }
@@ -183,7 +183,7 @@ mod tests {
 
     fn row(mutant: Mutant, strategy: &str, schedules: &[u64]) -> Row {
         let origin = Origin { shares: "uniform 1".to_owned(), program: "0".to_owned() };
-        let mut row = Row::new(Key::new(mutant, System::Redis, strategy), origin, 100);
+        let mut row = Row::new(Key::new(mutant, System::REDIS, strategy), origin, 100);
         row.schedules = schedules.to_vec();
         row.runs = schedules.to_vec();
         row

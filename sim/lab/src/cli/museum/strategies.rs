@@ -174,7 +174,7 @@ mod tests {
 
     fn put(results: &mut Results, strategy: &str, runs: [u64; 3]) {
         let origin = Origin { shares: String::new(), program: String::new() };
-        let mut row = Row::new(Key::new(Mutant::TwoStep, System::Redis, strategy), origin, 9_000);
+        let mut row = Row::new(Key::new(Mutant::TwoStep, System::REDIS, strategy), origin, 9_000);
         row.runs = runs.to_vec();
         row.schedules = runs.map(|runs| runs / 2).to_vec();
         row.came.insert("unheld".to_owned(), 2);

@@ -3,30 +3,47 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock::AnyBackend;
 use dlock::etcd::{Etcd, EtcdOptions};
 use futures_util::future::BoxFuture;
 use history::Name;
 use sim::servers::etcd;
 use sim::servers::host::Host;
-use sim::{FieldPath, Invalid, Span};
+use sim::world::runtime::SimRuntime;
+use sim::{FieldPath, Invalid, Schedule, Span};
 
-use super::super::fault_class::FaultClass;
+use super::super::given::{Correct, Workplace};
 use super::super::options::Options;
-use super::super::point::ProcessKind;
+use super::super::point::{Point, ProcessKind};
 use super::super::rounds::{apart, work};
 use super::super::seat::Seat;
 use super::super::servers::Recipe;
+use super::super::system::System;
+use super::super::wider::Wider;
 use super::redis::without_redis;
-use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered};
+use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, work_with};
 use crate::etcd_lock_service::EtcdLockService;
 
 /// The cluster's name in the history.
 const NAME: &str = "etcd";
 
+impl System {
+    /// An etcd cluster of three.
+    pub const ETCD: Self = Self(NAME);
+}
+
 /// The system `etcd`.
 pub(super) struct Cluster;
 
 impl LockSystem for Cluster {
+    fn name(&self) -> System {
+        System::ETCD
+    }
+
+    fn title(&self) -> &'static str {
+        "etcd, three members"
+    }
+
     fn servers(&self, _: &Options) -> Vec<(String, ProcessKind)> {
         numbered(NAME, MEMBERS, ProcessKind::Etcd)
     }
@@ -43,15 +60,35 @@ impl LockSystem for Cluster {
     }
 
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
-        seat.members(&names(&self.servers(seat.options)), 2379)
+        seat.members(&names(&self.servers(seat.options)), etcd::PORT)
     }
 
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
-        apart(lock(seat))
+        let members = self.addresses(&seat);
+        match seat.options.etcd.recipe {
+            Recipe::Queue => apart(work_with::<Etcd<SimRuntime>>(seat, members)),
+            Recipe::Service => {
+                let session = seat.options.ttl_of(seat.spec).duration();
+                apart(work(seat, EtcdLockService::new(seat.process.runtime(), &members, session)))
+            }
+        }
+    }
+
+    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        Some(AnyBackend::new(Etcd::at(path)?))
     }
 
     fn cluster(&self) -> Option<(&'static str, ProcessKind)> {
         Some((NAME, ProcessKind::Etcd))
+    }
+
+    fn actions(&self) -> &'static [(&'static str, ProcessKind)] {
+        &[("lead", ProcessKind::Etcd)]
+    }
+
+    /// Leaves events of the lock to the cluster, regardless of the member that carries out the request.
+    fn never_passes(&self, _: &Schedule<Options>, server: &str, _: Point) -> Option<&'static str> {
+        (server != NAME).then_some("the cluster does, as `etcd`")
     }
 
     fn check(&self, options: &Options) -> Result<(), Invalid> {
@@ -96,28 +133,17 @@ impl LockSystem for Cluster {
         SESSION_GRACE
     }
 
-    fn has_class(&self, class: FaultClass) -> bool {
-        class != FaultClass::Failover
-    }
-
     fn ttls_millis(&self) -> &'static [u64] {
         &[2000, 3000, 4000]
     }
+
+    fn wider(&self) -> &'static [Wider] {
+        const { &[Wider::new("Lock service", 0.15, |options, _| options.etcd.recipe = Recipe::Service)] }
+    }
 }
 
-async fn lock(seat: Seat<'_>) {
-    let members = Cluster.addresses(&seat);
-    let session = seat.options.ttl_of(seat.spec).duration();
-    match seat.options.etcd.recipe {
-        // The schedule was validated, so the members and the TTL are valid.
-        Recipe::Queue => {
-            if let Ok(etcd) = Etcd::new(seat.process.runtime(), &members, EtcdOptions::new(session)) {
-                apart(work(seat, etcd)).await;
-            }
-        }
-        Recipe::Service => {
-            let service = EtcdLockService::new(seat.process.runtime(), &members, session);
-            apart(work(seat, service)).await;
-        }
+impl Correct for Etcd<SimRuntime> {
+    fn at(path: &Workplace<'_>) -> Option<Self> {
+        Self::new(path.runtime.clone(), &path.servers, EtcdOptions::new(path.lock.ttl)).ok()
     }
 }

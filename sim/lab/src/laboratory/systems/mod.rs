@@ -1,22 +1,29 @@
-//! The lock systems of the laboratory, one file each with one row here: its servers, its rules, its random
-//! options, and its lock.
+//! The lock systems of the laboratory, one file each with one row in `SYSTEMS`: its servers, its rules, its
+//! random options, and its lock.
 
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock::AnyBackend;
 use futures_util::future::BoxFuture;
 use history::Name;
 use sim::entropy::Site;
+use sim::faults::Class;
 use sim::servers::host::Host;
-use sim::{FieldPath, Invalid, Sim, Span};
+use sim::world::runtime::SimRuntime;
+use sim::{FieldPath, Invalid, Schedule, Sim, Span, UnknownName};
 
-use super::fault_class::FaultClass;
+use super::given::{Correct, Workplace};
 use super::options::Options;
-use super::point::ProcessKind;
+use super::point::{Point, ProcessKind};
 use super::rounds::{apart, work};
 use super::seat::Seat;
-use super::servers::Redis as RedisServers;
+use super::servers::{Durability, Redis as RedisServers};
 use super::system::System;
+use super::wider::Wider;
 
 mod etcd;
 mod redis;
@@ -24,21 +31,99 @@ mod redlock;
 mod toy;
 mod zookeeper;
 
+/// All lock systems, in the order in which tables list them.
+static SYSTEMS: &[&dyn LockSystem] =
+    &[&redis::One, &redlock::Majority, &etcd::Cluster, &zookeeper::Ensemble, &toy::Toy];
+
 impl System {
+    /// Returns all systems.
+    pub fn all() -> impl Iterator<Item = Self> {
+        SYSTEMS.iter().map(|system| system.name())
+    }
+
+    /// Returns all systems but the examples.
+    pub fn without_examples() -> impl Iterator<Item = Self> {
+        SYSTEMS.iter().filter(|system| !system.is_example()).map(|system| system.name())
+    }
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// Returns the name for people, with the number of servers of the [small](super::small) workload.
+    pub fn title(self) -> &'static str {
+        self.get().title()
+    }
+
+    /// Returns true if the system can have faults of the class.
+    pub fn has_class(self, class: &Class) -> bool {
+        let (system, needs) = (self.get(), class.needs);
+        let offers = |needed: &str| system.actions().iter().any(|(action, _)| *action == needed);
+        !system.is_example() && needs.is_none_or(offers)
+    }
+
     /// Returns the definition of the system.
     pub(super) fn get(self) -> &'static dyn LockSystem {
-        match self {
-            Self::Redis => &redis::One,
-            Self::Redlock => &redlock::Majority,
-            Self::Etcd => &etcd::Cluster,
-            Self::ZooKeeper => &zookeeper::Ensemble,
-            Self::Toy => &toy::Toy,
-        }
+        SYSTEMS[self.path()]
+    }
+
+    /// Returns the position in the table. Only rows of the table make a `System`.
+    fn path(self) -> usize {
+        SYSTEMS.iter().position(|system| system.name() == self).unwrap_or_default()
+    }
+}
+
+impl PartialOrd for System {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for System {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.path().cmp(&other.path())
+    }
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for System {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let known: Vec<_> = Self::all().map(Self::name).collect();
+        let named = Self::all().find(|system| system.0 == name);
+        named.ok_or_else(|| UnknownName::new("system", name, &known))
+    }
+}
+
+history::as_text!(System, "the name of the system");
+
+impl Workplace<'_> {
+    /// Makes the library's lock of the worker's system; `None` for a system that the library does not have.
+    pub fn library_lock(&self) -> Option<AnyBackend<SimRuntime>> {
+        self.options.system.get().library_lock(self)
     }
 }
 
 /// A lock system of the laboratory.
 pub(super) trait LockSystem: Sync {
+    /// Returns its name.
+    fn name(&self) -> System;
+
+    /// Returns its name for people, with the number of servers of the small workload.
+    fn title(&self) -> &'static str;
+
+    /// Returns true if it is an example, which is not drawn, compared or searched with the others.
+    fn is_example(&self) -> bool {
+        false
+    }
+
     /// Returns the lock servers with their kinds, in order.
     fn servers(&self, options: &Options) -> Vec<(String, ProcessKind)>;
 
@@ -61,6 +146,12 @@ pub(super) trait LockSystem: Sync {
 
     /// Works all rounds with the system's own lock.
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
+
+    /// Makes the library's lock of the worker at `path`; `None` if the library has no such lock.
+    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        let _ = path;
+        None
+    }
 
     /// Returns the name of the cluster in the history, with the kind of its members; `None` if the servers
     /// are no cluster.
@@ -90,6 +181,33 @@ pub(super) trait LockSystem: Sync {
         Ok(())
     }
 
+    /// Returns the actions of faults that its servers offer, each with the kind of these servers.
+    fn actions(&self) -> &'static [(&'static str, ProcessKind)] {
+        &[]
+    }
+
+    /// Deploys servers for a class of faults that needs this action, or none.
+    fn deploy_for(&self, action: Option<&str>, options: &mut Options) {
+        let _ = (action, options);
+    }
+
+    /// Returns the data that a server keeps when its process ends.
+    fn durability(&self, options: &Options) -> Durability {
+        let _ = options;
+        Durability::Majority
+    }
+
+    /// Returns true if keys expire by the wall clock of their server.
+    fn expires_keys(&self) -> bool {
+        false
+    }
+
+    /// Returns the reason why a server never passes a point of its kind; `None` if it may pass it.
+    fn never_passes(&self, schedule: &Schedule<Options>, server: &str, point: Point) -> Option<&'static str> {
+        let _ = (schedule, server, point);
+        None
+    }
+
     /// Returns true if workers may release by GET and DEL.
     fn has_get_del(&self) -> bool {
         false
@@ -111,11 +229,6 @@ pub(super) trait LockSystem: Sync {
         true
     }
 
-    /// Returns true if the server extends single leases, rather than sessions.
-    fn extends_leases(&self) -> bool {
-        true
-    }
-
     /// Returns the names under which servers pass points: one for each server, or one for a cluster.
     fn speakers(&self, options: &Options) -> Vec<String>;
 
@@ -134,11 +247,6 @@ pub(super) trait LockSystem: Sync {
     /// Returns the longest delay until the servers drop an expired key.
     fn key_grace(&self) -> Duration;
 
-    /// Returns true if the system can have faults of the class.
-    fn has_class(&self, class: FaultClass) -> bool {
-        !matches!(class, FaultClass::Failover | FaultClass::LeaderChange)
-    }
-
     /// Returns its weight when a system is drawn, relative to the others.
     fn weight(&self) -> usize {
         1
@@ -150,6 +258,25 @@ pub(super) trait LockSystem: Sync {
     /// Draws the options of the servers. `redis` has the drawn options of a single Redis.
     fn draw(&self, site: &mut Site, redis: RedisServers, options: &mut Options) {
         let _ = (site, redis, options);
+    }
+
+    /// Returns the rarer changes of its options that searches draw.
+    fn wider(&self) -> &'static [Wider] {
+        &[]
+    }
+
+    /// Sets the servers of the small workload, which lose no acknowledged write.
+    fn small(&self, options: &mut Options) {
+        let _ = options;
+    }
+}
+
+/// Works all rounds with the library's lock `B`.
+async fn work_with<B: Correct>(seat: Seat<'_>, servers: Vec<String>) {
+    // The schedule was validated, so the lock can use the servers.
+    let lock = B::at(&seat.workplace(servers));
+    if let Some(lock) = lock {
+        work(seat, lock).await;
     }
 }
 

@@ -3,23 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock::AnyBackend;
 use dlock::redis::{self, Redis, RedisOptions, TokenSource};
 use futures_util::future::BoxFuture;
 use history::Name;
 use sim::entropy::Site;
+use sim::faults::{Fault, Promote};
 use sim::servers::host::Host;
-use sim::servers::redis::{self as server, RedisHost};
-use sim::{FieldPath, Invalid, Sim};
+use sim::servers::redis::{self as server, PORT, RedisHost};
+use sim::world::runtime::SimRuntime;
+use sim::{FieldPath, Invalid, Schedule, Sim};
 
-use super::super::fault_class::FaultClass;
 use super::super::get_then_del::GetThenDel;
+use super::super::given::{Correct, Workplace};
 use super::super::options::Options;
-use super::super::point::ProcessKind;
+use super::super::point::{Point, ProcessKind};
 use super::super::rounds::{apart, work};
 use super::super::seat::{Seat, lock_key};
-use super::super::servers::{Etcd, Persistence, Redis as Servers, Tokens, Waiting};
+use super::super::servers::{Durability, Etcd, Persistence, Redis as Servers, Tokens, Waiting};
+use super::super::system::System;
+use super::super::wider::Wider;
 use super::super::worker::ReleaseMode;
-use super::{LockSystem, numbered};
+use super::{LockSystem, numbered, work_with};
 
 /// The host name of the current primary: `redis-1`, or its replica once that is promoted.
 const LOCK_NAME: &str = "redis";
@@ -27,8 +32,8 @@ const LOCK_NAME: &str = "redis";
 /// The name of the replica, where there is one.
 const REPLICA: &str = "replica-1";
 
-/// The address of the primary, for the replica.
-const PRIMARY_ADDRESS: &str = "redis-1:6379";
+/// The name of the first primary.
+const PRIMARY: &str = "redis-1";
 
 /// Longest delay until Redis drops an expired key: it checks every 100 ms.
 pub(super) const KEY_GRACE: Duration = Duration::from_millis(250);
@@ -36,10 +41,23 @@ pub(super) const KEY_GRACE: Duration = Duration::from_millis(250);
 /// The TTLs that are drawn for systems without sessions, in milliseconds.
 pub(super) const TTLS_MILLIS: &[u64] = &[500, 1000, 2000, 4000];
 
+impl System {
+    /// One Redis, with a replica or without.
+    pub const REDIS: Self = Self("redis");
+}
+
 /// The system `redis`.
 pub(super) struct One;
 
 impl LockSystem for One {
+    fn name(&self) -> System {
+        System::REDIS
+    }
+
+    fn title(&self) -> &'static str {
+        "Redis"
+    }
+
     fn servers(&self, options: &Options) -> Vec<(String, ProcessKind)> {
         let mut servers = numbered("redis", options.redis.nodes, ProcessKind::Redis);
         servers.extend(options.redis.replica.then(|| (REPLICA.to_owned(), ProcessKind::Replica)));
@@ -49,7 +67,11 @@ impl LockSystem for One {
     fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
         let host = |(name, kind): (String, ProcessKind)| {
             let host = host(options).primary_name(LOCK_NAME);
-            let host = if kind == ProcessKind::Replica { host.replica_of(PRIMARY_ADDRESS) } else { host };
+            let host = if kind == ProcessKind::Replica {
+                host.replica_of(&format!("{PRIMARY}:{PORT}"))
+            } else {
+                host
+            };
             (name, Arc::new(host) as Arc<dyn Host>)
         };
         self.servers(options).into_iter().map(host).collect()
@@ -60,11 +82,20 @@ impl LockSystem for One {
     }
 
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
-        apart(lock(seat))
+        match seat.spec.release {
+            ReleaseMode::GetDel => apart(release_by_get_and_del(seat)),
+            ReleaseMode::Script | ReleaseMode::None => {
+                apart(work_with::<Redis<SimRuntime>>(seat, self.addresses(&seat)))
+            }
+        }
+    }
+
+    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        Some(AnyBackend::new(Redis::at(path)?))
     }
 
     fn prepare(&self, sim: &mut Sim) {
-        sim.alias(LOCK_NAME, "redis-1");
+        sim.alias(LOCK_NAME, PRIMARY);
     }
 
     fn check(&self, options: &Options) -> Result<(), Invalid> {
@@ -73,6 +104,30 @@ impl LockSystem for One {
             return Err(FieldPath::top("redis").key("nodes").says(problem));
         }
         without_etcd(options)
+    }
+
+    fn actions(&self) -> &'static [(&'static str, ProcessKind)] {
+        &[("promote", ProcessKind::Replica)]
+    }
+
+    fn deploy_for(&self, action: Option<&str>, options: &mut Options) {
+        options.redis.replica = action == Some("promote");
+    }
+
+    fn durability(&self, options: &Options) -> Durability {
+        durability(options)
+    }
+
+    fn expires_keys(&self) -> bool {
+        true
+    }
+
+    fn never_passes(&self, schedule: &Schedule<Options>, server: &str, _: Point) -> Option<&'static str> {
+        let promotes = |fault: &Fault| {
+            fault.what.downcast_ref::<Promote>().is_some_and(|promote| promote.replica == server)
+        };
+        let is_idle = server == REPLICA && !schedule.faults.iter().any(promotes);
+        is_idle.then_some("it serves nobody until a `promote`")
     }
 
     fn has_get_del(&self) -> bool {
@@ -85,19 +140,15 @@ impl LockSystem for One {
 
     /// Leaves the replica out: it serves no client at first.
     fn speakers(&self, _: &Options) -> Vec<String> {
-        vec!["redis-1".to_owned()]
+        vec![PRIMARY.to_owned()]
     }
 
     fn voters(&self, _: &Options) -> Vec<Name> {
-        vec![Name::from("redis-1")]
+        vec![Name::from(PRIMARY)]
     }
 
     fn key_grace(&self) -> Duration {
         KEY_GRACE
-    }
-
-    fn has_class(&self, class: FaultClass) -> bool {
-        class != FaultClass::LeaderChange
     }
 
     fn weight(&self) -> usize {
@@ -111,19 +162,32 @@ impl LockSystem for One {
     fn draw(&self, _: &mut Site, redis: Servers, options: &mut Options) {
         options.redis = redis;
     }
+
+    fn wider(&self) -> &'static [Wider] {
+        const { &[TOKENS_BY_TIME, Wider::new("called waiters", 0.25, called_waiters), FIRST_TOKENS] }
+    }
+
+    fn small(&self, options: &mut Options) {
+        options.redis.persistence = Persistence::Always;
+    }
+}
+
+impl Correct for Redis<SimRuntime> {
+    fn at(path: &Workplace<'_>) -> Option<Self> {
+        Self::new(path.runtime.clone(), path.servers.first()?, path.options.redis_lock()).ok()
+    }
 }
 
 /// Returns the address of the current primary.
 fn address() -> String {
-    [LOCK_NAME, ":6379"].concat()
+    format!("{LOCK_NAME}:{PORT}")
 }
 
-async fn lock(seat: Seat<'_>) {
+async fn release_by_get_and_del(seat: Seat<'_>) {
     let address = address();
-    let Ok(redis) = Redis::new(seat.process.runtime(), &address, seat.options.redis_lock()) else { return };
-    match seat.spec.release {
-        ReleaseMode::GetDel => apart(work(seat, GetThenDel::new(redis, &address))).await,
-        ReleaseMode::Script | ReleaseMode::None => work(seat, redis).await,
+    let redis = Redis::at(&seat.workplace(vec![address.clone()]));
+    if let Some(redis) = redis {
+        work(seat, GetThenDel::new(redis, &address)).await;
     }
 }
 
@@ -161,6 +225,35 @@ pub(super) fn host(options: &Options) -> RedisHost {
     let keys = options.keys.iter().filter_map(|key| lock_key(key).ok());
     keys.fold(host, |host, key| host.preset(key.fence_key(), start.as_str()))
 }
+
+/// Returns the data that a Redis server keeps when its process ends.
+pub(super) fn durability(options: &Options) -> Durability {
+    match options.redis.persistence {
+        Persistence::None => Durability::None("redis.persistence = \"none\""),
+        Persistence::EverySec => Durability::Written,
+        Persistence::Always => Durability::Acknowledged,
+    }
+}
+
+/// Takes tokens from the clocks of the servers.
+pub(super) const TOKENS_BY_TIME: Wider =
+    Wider::new("tokens by time", 0.15, |options, _| options.redis.tokens = Tokens::Time);
+
+fn called_waiters(options: &mut Options, _: &mut Site) {
+    options.redis.waiting = Waiting::Called;
+}
+
+/// The last tokens before a boundary at which tokens are compared wrongly as text, in 32 bits or as
+/// floating-point numbers.
+const BOUNDARIES: [u64; 4] = [9, 99, (1 << 32) - 1, 1 << 53];
+
+/// Starts the counters at a boundary, or up to two tokens before it.
+pub(super) const FIRST_TOKENS: Wider = Wider::new("first tokens", 0.1, |options, site| {
+    // Redlock and tokens by time count in Lua, which fails at the last boundary.
+    let counts_in_lua = options.redis.nodes > 1 || options.redis.tokens == Tokens::Time;
+    let boundaries = &BOUNDARIES[..BOUNDARIES.len() - usize::from(counts_in_lua)];
+    options.redis.fence_start = site.one_of(boundaries) - site.below(3);
+});
 
 /// Checks that the options set nothing for etcd.
 pub(super) fn without_etcd(options: &Options) -> Result<(), Invalid> {

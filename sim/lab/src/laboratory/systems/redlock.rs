@@ -3,24 +3,45 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock::AnyBackend;
 use dlock::redlock::{Redlock, RedlockOptions};
 use futures_util::future::BoxFuture;
 use sim::entropy::Site;
 use sim::servers::host::Host;
+use sim::servers::redis::PORT;
+use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid};
 
+use super::super::given::{Correct, Workplace};
 use super::super::options::Options;
 use super::super::point::ProcessKind;
-use super::super::rounds::{apart, work};
+use super::super::rounds::apart;
 use super::super::seat::Seat;
-use super::super::servers::Redis as Servers;
-use super::redis::{KEY_GRACE, TTLS_MILLIS, host, tokens, without_etcd};
-use super::{LockSystem, names, numbered};
+use super::super::servers::{Durability, Persistence, Redis as Servers};
+use super::super::system::System;
+use super::super::wider::Wider;
+use super::redis::{
+    FIRST_TOKENS, KEY_GRACE, TOKENS_BY_TIME, TTLS_MILLIS, durability, host, tokens, without_etcd,
+};
+use super::{LockSystem, names, numbered, work_with};
+
+impl System {
+    /// A majority of several independent Redis servers.
+    pub const REDLOCK: Self = Self("redlock");
+}
 
 /// The system `redlock`.
 pub(super) struct Majority;
 
 impl LockSystem for Majority {
+    fn name(&self) -> System {
+        System::REDLOCK
+    }
+
+    fn title(&self) -> &'static str {
+        "Redlock, three nodes"
+    }
+
     fn servers(&self, options: &Options) -> Vec<(String, ProcessKind)> {
         numbered("redis", options.redis.nodes, ProcessKind::Redis)
     }
@@ -31,11 +52,15 @@ impl LockSystem for Majority {
     }
 
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
-        names(&self.servers(seat.options)).iter().map(|name| format!("{name}:6379")).collect()
+        names(&self.servers(seat.options)).iter().map(|name| format!("{name}:{PORT}")).collect()
     }
 
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
-        apart(lock(seat))
+        apart(work_with::<Redlock<SimRuntime>>(seat, self.addresses(&seat)))
+    }
+
+    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        Some(AnyBackend::new(Redlock::at(path)?))
     }
 
     fn check(&self, options: &Options) -> Result<(), Invalid> {
@@ -49,6 +74,14 @@ impl LockSystem for Majority {
             return Err(redis.key("replica").says(problem));
         }
         without_etcd(options)
+    }
+
+    fn durability(&self, options: &Options) -> Durability {
+        durability(options)
+    }
+
+    fn expires_keys(&self) -> bool {
+        true
     }
 
     fn evicts(&self) -> bool {
@@ -82,13 +115,20 @@ impl LockSystem for Majority {
     fn draw(&self, site: &mut Site, redis: Servers, options: &mut Options) {
         options.redis = Servers { nodes: [3, 5][site.below(2) as usize], replica: false, ..redis };
     }
+
+    fn wider(&self) -> &'static [Wider] {
+        const { &[TOKENS_BY_TIME, FIRST_TOKENS] }
+    }
+
+    fn small(&self, options: &mut Options) {
+        options.redis = Servers { nodes: 3, persistence: Persistence::Always, ..Servers::default() };
+    }
 }
 
-async fn lock(seat: Seat<'_>) {
-    let mut options = RedlockOptions::default();
-    options.tokens = tokens(seat.options);
-    // The schedule was validated, so there are enough nodes, each named once.
-    if let Ok(redlock) = Redlock::new(seat.process.runtime(), &Majority.addresses(&seat), options) {
-        work(seat, redlock).await;
+impl Correct for Redlock<SimRuntime> {
+    fn at(path: &Workplace<'_>) -> Option<Self> {
+        let mut options = RedlockOptions::default();
+        options.tokens = tokens(path.options);
+        Self::new(path.runtime.clone(), &path.servers, options).ok()
     }
 }

@@ -23,11 +23,12 @@ use sim::world::runtime::SimRuntime;
 use sim::world::stream::SimStream;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::super::fault_class::FaultClass;
 use super::super::options::Options;
 use super::super::point::ProcessKind;
 use super::super::rounds::{apart, work};
 use super::super::seat::Seat;
+use super::super::servers::Durability;
+use super::super::system::System;
 use super::redis::{KEY_GRACE, without_etcd, without_redis};
 use super::{LockSystem, numbered};
 
@@ -37,10 +38,28 @@ const ADDRESS: &str = "server-1:7000";
 /// Time between two checks of the server for expired leases.
 const EXPIRY_CHECK: Duration = Duration::from_millis(100);
 
+impl System {
+    /// A toy lock server, a table in memory: an example of a system.
+    pub const TOY: Self = Self("toy");
+}
+
 /// The system `toy`.
 pub(super) struct Toy;
 
 impl LockSystem for Toy {
+    fn name(&self) -> System {
+        System::TOY
+    }
+
+    fn title(&self) -> &'static str {
+        "the toy"
+    }
+
+    /// Returns true: it grants a late request after its release, as no lock should.
+    fn is_example(&self) -> bool {
+        true
+    }
+
     fn servers(&self, _: &Options) -> Vec<(String, ProcessKind)> {
         numbered("server", 1, ProcessKind::Server)
     }
@@ -64,6 +83,14 @@ impl LockSystem for Toy {
         without_redis(options)
     }
 
+    fn durability(&self, _: &Options) -> Durability {
+        Durability::None("it keeps its leases in memory")
+    }
+
+    fn expires_keys(&self) -> bool {
+        true
+    }
+
     fn has_links(&self) -> bool {
         false
     }
@@ -74,16 +101,6 @@ impl LockSystem for Toy {
 
     fn key_grace(&self) -> Duration {
         KEY_GRACE
-    }
-
-    /// Returns 0: a toy is not drawn among the others.
-    fn weight(&self) -> usize {
-        0
-    }
-
-    /// Returns false: a toy is not compared with the others.
-    fn has_class(&self, _: FaultClass) -> bool {
-        false
     }
 
     fn ttls_millis(&self) -> &'static [u64] {

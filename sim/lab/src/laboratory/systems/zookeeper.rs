@@ -3,19 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dlock::AnyBackend;
 use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use futures_util::future::BoxFuture;
 use sim::servers::host::Host;
 use sim::servers::zookeeper;
-use sim::{FieldPath, Invalid, Span};
+use sim::world::runtime::SimRuntime;
+use sim::{FieldPath, Invalid, Schedule, Span};
 
-use super::super::fault_class::FaultClass;
+use super::super::given::{Correct, Workplace};
 use super::super::options::Options;
-use super::super::point::ProcessKind;
-use super::super::rounds::{apart, work};
+use super::super::point::{Point, ProcessKind};
+use super::super::rounds::apart;
 use super::super::seat::Seat;
+use super::super::system::System;
 use super::redis::{without_etcd, without_redis};
-use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered};
+use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, work_with};
 
 /// The ensemble's name in the history.
 const NAME: &str = "zookeeper";
@@ -23,10 +26,23 @@ const NAME: &str = "zookeeper";
 /// ZooKeeper's `tickTime` in a run: sessions of 1 to 10 s, which expire at whole ticks.
 const TICK: Duration = Duration::from_millis(500);
 
+impl System {
+    /// A ZooKeeper ensemble of three.
+    pub const ZOOKEEPER: Self = Self(NAME);
+}
+
 /// The system `zookeeper`.
 pub(super) struct Ensemble;
 
 impl LockSystem for Ensemble {
+    fn name(&self) -> System {
+        System::ZOOKEEPER
+    }
+
+    fn title(&self) -> &'static str {
+        "ZooKeeper, three members"
+    }
+
     fn servers(&self, _: &Options) -> Vec<(String, ProcessKind)> {
         numbered(NAME, MEMBERS, ProcessKind::ZooKeeper)
     }
@@ -43,15 +59,32 @@ impl LockSystem for Ensemble {
     }
 
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
-        seat.members(&names(&self.servers(seat.options)), 2181)
+        seat.members(&names(&self.servers(seat.options)), zookeeper::PORT)
     }
 
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
-        apart(lock(seat))
+        apart(work_with::<ZooKeeper<SimRuntime>>(seat, self.addresses(&seat)))
+    }
+
+    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        Some(AnyBackend::new(ZooKeeper::at(path)?))
     }
 
     fn cluster(&self) -> Option<(&'static str, ProcessKind)> {
         Some((NAME, ProcessKind::ZooKeeper))
+    }
+
+    fn actions(&self) -> &'static [(&'static str, ProcessKind)] {
+        &[("lead", ProcessKind::ZooKeeper)]
+    }
+
+    /// Leaves events of the lock to the ensemble, regardless of the member that carries out the request.
+    fn never_passes(&self, _: &Schedule<Options>, server: &str, point: Point) -> Option<&'static str> {
+        match point {
+            _ if server != NAME => Some("the ensemble does, as `zookeeper`"),
+            Point::Extended => Some("ZooKeeper extends sessions, not locks"),
+            _ => None,
+        }
     }
 
     fn check(&self, options: &Options) -> Result<(), Invalid> {
@@ -65,10 +98,6 @@ impl LockSystem for Ensemble {
         }
         let rule = "ZooKeeper's sessions live for 2 to 20 ticks of 500ms: from 1s to 10s";
         Err(path.says(format!("`ttl` = {ttl}: {rule}")))
-    }
-
-    fn extends_leases(&self) -> bool {
-        false
     }
 
     fn speakers(&self, _: &Options) -> Vec<String> {
@@ -87,19 +116,13 @@ impl LockSystem for Ensemble {
         SESSION_GRACE
     }
 
-    fn has_class(&self, class: FaultClass) -> bool {
-        class != FaultClass::Failover
-    }
-
     fn ttls_millis(&self) -> &'static [u64] {
         &[1000, 2000, 4000]
     }
 }
 
-async fn lock(seat: Seat<'_>) {
-    let options = ZooKeeperOptions::new(seat.options.ttl_of(seat.spec).duration());
-    // The schedule was validated, so the members and the TTL are valid.
-    if let Ok(zookeeper) = ZooKeeper::new(seat.process.runtime(), &Ensemble.addresses(&seat), options) {
-        work(seat, zookeeper).await;
+impl Correct for ZooKeeper<SimRuntime> {
+    fn at(path: &Workplace<'_>) -> Option<Self> {
+        Self::new(path.runtime.clone(), &path.servers, ZooKeeperOptions::new(path.lock.ttl)).ok()
     }
 }

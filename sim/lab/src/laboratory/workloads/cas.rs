@@ -7,12 +7,15 @@ use resource::ResourceKey;
 use resource::client::{Client, Retry};
 use resource::store::Snapshot;
 use resource::update::{Update, Updater};
+use sim::entropy::Site;
 use sim::{FieldPath, Invalid};
 
+use super::super::options::Options;
 use super::super::point::Point;
 use super::super::rounds::apart;
 use super::super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
-use super::super::worker::Worker as Spec;
+use super::super::wider::Wider;
+use super::super::worker::{Worker as Spec, WorkerMode};
 use super::Workload;
 
 /// The workload `cas`.
@@ -52,8 +55,22 @@ impl Workload for Updating {
         (!passes).then_some("its `mode` is cas, it takes no lock")
     }
 
+    fn wider(&self) -> &'static [Wider] {
+        const { &[Wider::new("compare and set", 0.06, compare_and_set)] }
+    }
+
     fn rounds<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
         apart(rounds(seat))
+    }
+}
+
+/// Makes all workers do without the lock.
+fn compare_and_set(options: &mut Options, _: &mut Site) {
+    for worker in &mut options.workers {
+        let Spec { name, starts, rounds, key, think, deadline, work, retry_put, .. } = worker.clone();
+        let mode = WorkerMode::new(Updating.name());
+        *worker =
+            Spec { name, mode, starts, rounds, key, think, deadline, work, retry_put, ..Spec::default() };
     }
 }
 

@@ -10,6 +10,7 @@ use super::given::Given;
 use super::options::Options;
 use super::point::Point;
 use super::seat::Seat;
+use super::wider::Wider;
 use super::worker::{Worker, WorkerMode};
 
 mod cas;
@@ -40,6 +41,11 @@ pub(super) trait Workload: Sync {
     /// Returns the reason why the worker never passes the point; `None` if it may pass it.
     fn never_passes(&self, worker: &Worker, point: Point) -> Option<&'static str>;
 
+    /// Returns the changes by which searches draw the workload beside the lock.
+    fn wider(&self) -> &'static [Wider] {
+        &[]
+    }
+
     /// Works all rounds of a worker.
     fn rounds<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
 }
@@ -48,6 +54,11 @@ impl WorkerMode {
     /// Returns the names of all workloads.
     pub fn names() -> impl Iterator<Item = &'static str> {
         WORKLOADS.iter().map(|workload| workload.name())
+    }
+
+    /// Returns the changes by which searches draw workloads.
+    pub(super) fn wider() -> impl Iterator<Item = &'static Wider> {
+        WORKLOADS.iter().flat_map(|workload| workload.wider())
     }
 
     /// Returns the workload; `None` if the name is unknown.

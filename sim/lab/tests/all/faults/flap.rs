@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sim::faults::{
-    Action, Fault, FaultCheck, FaultKind, Faults, Fields, Link, Misread, NETWORK, Scene, Strike, Trigger,
+    Action, Fault, FaultCheck, FaultKind, Faults, Fields, Form, Link, Misread, NETWORK, Scene, Strike,
+    Trigger,
 };
 use sim::{Draw, Invalid, LinkFault, NoOptions, Process, Sim, Span, Subject};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,7 +20,19 @@ struct Flap {
     times: u64,
 }
 
-static FLAP: FaultKind = FaultKind { verb: "flap", fields: &["every", "times"], read, variants: &[] };
+static FLAP: FaultKind = FaultKind {
+    verb: "flap",
+    fields: &["every", "times"],
+    read,
+    variants: &[],
+    wide: &[],
+    forms: |lease| vec![Form::of_links(200, "flap", "a flapping link", true, move |link| flap(link, lease))],
+    class: None,
+};
+
+fn flap(link: &Link, every: Span) -> Flap {
+    Flap { link: link.clone(), every, times: 2 }
+}
 
 fn read(fields: &mut Fields) -> Result<Arc<dyn Action>, Misread> {
     let link = fields.need("flap", "flap", "the link")?;
@@ -136,6 +149,14 @@ fn its_effect_is_drawn_until_it_ends() {
     assert_eq!(bars.len(), 3, "one for each cut");
     let millis = |bar: &&picture::Span| (bar.to.at.0 - bar.from.at.0) / 1_000_000;
     assert_eq!(bars.iter().map(millis).collect::<Vec<_>>(), [100; 3]);
+}
+
+#[test]
+fn an_exhaustive_search_places_it() {
+    let start = sim::explore::exhaust::base(&Pings, 0).unwrap();
+    let scope = sim::explore::exhaust::Scope::of(1);
+    let claim = sim::explore::exhaust(&Pings, &start, &scope, |_| true).unwrap().claim();
+    assert!(claim.contains("- a flapping link: a ↔ b\n"), "{claim}");
 }
 
 #[test]

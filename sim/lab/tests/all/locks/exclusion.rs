@@ -7,6 +7,9 @@ use lab::{Arm, Lab, Options, System, draw_for, run};
 use sim::Schedule;
 use sim::explore::violation;
 
+/// Number of schedules on each system.
+const SEEDS: u64 = 200;
+
 /// Runs the correct lock on the schedule and asserts that nothing overlaps; returns the number of faults that
 /// struck.
 fn run_without_overlap(schedule: &Schedule<Options>, seed: u64) -> usize {
@@ -39,43 +42,13 @@ fn a_cut_off_holder_stops_in_time_on(system: System, seeds: u64) {
 }
 
 #[test]
-fn holders_on_redis_do_not_overlap_without_an_excuse() {
-    holders_do_not_overlap_on(System::Redis, 400);
+fn holders_do_not_overlap_without_an_excuse() {
+    System::without_examples().for_each(|system| holders_do_not_overlap_on(system, SEEDS));
 }
 
 #[test]
-fn holders_on_redlock_do_not_overlap_without_an_excuse() {
-    holders_do_not_overlap_on(System::Redlock, 150);
-}
-
-#[test]
-fn holders_on_etcd_do_not_overlap_without_an_excuse() {
-    holders_do_not_overlap_on(System::Etcd, 150);
-}
-
-#[test]
-fn holders_on_zookeeper_do_not_overlap_without_an_excuse() {
-    holders_do_not_overlap_on(System::ZooKeeper, 150);
-}
-
-#[test]
-fn a_cut_off_holder_on_redis_stops_in_time() {
-    a_cut_off_holder_stops_in_time_on(System::Redis, 400);
-}
-
-#[test]
-fn a_cut_off_holder_on_redlock_stops_in_time() {
-    a_cut_off_holder_stops_in_time_on(System::Redlock, 150);
-}
-
-#[test]
-fn a_cut_off_holder_on_etcd_stops_in_time() {
-    a_cut_off_holder_stops_in_time_on(System::Etcd, 150);
-}
-
-#[test]
-fn a_cut_off_holder_on_zookeeper_stops_in_time() {
-    a_cut_off_holder_stops_in_time_on(System::ZooKeeper, 150);
+fn a_cut_off_holder_stops_in_time() {
+    System::without_examples().for_each(|system| a_cut_off_holder_stops_in_time_on(system, SEEDS));
 }
 
 /// The second fault strikes at a point that the server passes while it starts, so the server dies before it

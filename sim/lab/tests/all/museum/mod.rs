@@ -40,7 +40,7 @@ fn convict(mutant: Mutant) {
 
 fn convict_drawn(mutant: Mutant, shows: Verdict, seeds: u64) {
     for seed in crate::support::search(seeds) {
-        let schedule = draw_for(System::Redis, seed);
+        let schedule = draw_for(System::REDIS, seed);
         for arm in [Arm::Unfenced, Arm::Fenced] {
             let report = run_with(&schedule, arm, seed, mutant).unwrap();
             let Some(violation) = violation(&Lab::new(arm), &schedule, &report) else { continue };
@@ -56,7 +56,7 @@ fn convict_drawn(mutant: Mutant, shows: Verdict, seeds: u64) {
 
 fn convict_cut_off(mutant: Mutant, seeds: u64) {
     for seed in crate::support::search(seeds) {
-        let schedule = crate::support::cut_off_while_working(draw_for(System::Redis, seed));
+        let schedule = crate::support::cut_off_while_working(draw_for(System::REDIS, seed));
         let report = run_with(&schedule, Arm::Fenced, seed, mutant).unwrap();
         if report.kinds().contains(&Verdict::Overlap) {
             let correct = run(&schedule, Arm::Fenced, seed).unwrap();

@@ -144,7 +144,7 @@ fn fault() -> impl Strategy<Value = Fault> {
 fn worker() -> impl Strategy<Value = Worker> {
     let times = (span(), span(), span(), span(), of(span()), of(span()));
     let modes = (select(ReadMode::ALL), select(ReleaseMode::ALL), any::<[bool; 3]>());
-    let mode = (select(["lock", "cas"].map(WorkerMode::new).to_vec()), of(any::<u32>()));
+    let mode = (select(WorkerMode::names().map(WorkerMode::new).collect::<Vec<_>>()), of(any::<u32>()));
     let counts = (any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..4));
     (name(), of(text()), times, modes, counts, mode).prop_map(|(name, key, times, modes, counts, mode)| {
         let (mode, attempts) = mode;
@@ -212,7 +212,7 @@ fn core() -> impl Strategy<Value = CorePhase> {
 fn schedule() -> impl Strategy<Value = Schedule<Options>> {
     let head = (
         text(),
-        select(System::ALL),
+        select(System::all().collect::<Vec<_>>()),
         any::<u64>(),
         span(),
         of(span()),

@@ -1,6 +1,9 @@
 //! A schedule file with a mistake is refused; the error has the file, the line, the wrong name and the known
 //! names.
 
+use lab::System;
+use sim::faults::FAULTS;
+
 /// A schedule of which each check below changes a part.
 const GOOD: &str = r#"about  = "every section of a file"
 system = "redis"
@@ -62,15 +65,16 @@ fn unknown_fields_are_refused() {
     refused("check = false", "chek = false", &format!("15: unknown field `chek`, {WORKER_FIELDS}"));
     refused("replica = true", "replicas = 1", &format!("7: unknown field `replicas`, {REDIS_FIELDS}"));
     refused("[resource]", "[resorce]", &format!("9: unknown field `resorce`, {TOP_FIELDS}"));
-    refused(WHAT, r#"what = { pasue = "a" }"#, &format!("24: unknown field `pasue`, {WHAT_FIELDS}"));
+    refused(WHAT, r#"what = { pasue = "a" }"#, &format!("24: unknown field `pasue`, {}", what_fields()));
     let arms = "known are fenced, unfenced";
     refused("[expect.unfenced]", "[expect.unfence]", &format!("30: unknown arm `unfence`: {arms}"));
 }
 
 #[test]
 fn unknown_names_are_refused() {
-    let known = "known are redis, redlock, etcd, zookeeper, toy";
-    refused(r#"system = "redis""#, r#"system = "rediss""#, &format!("2: unknown system `rediss`: {known}"));
+    let known = System::all().map(System::name).collect::<Vec<_>>().join(", ");
+    let unknown = format!("2: unknown system `rediss`: known are {known}");
+    refused(r#"system = "redis""#, r#"system = "rediss""#, &unknown);
     let known = "known are none, plain, fenced";
     refused(r#"read = "plain""#, r#"read = "plian""#, &format!("20: unknown read mode `plian`: {known}"));
     refused(r#"store = "redb""#, r#"store = "redbb""#, "10: unknown store `redbb`: known are memory, redb");
@@ -162,8 +166,7 @@ fn a_fault_has_one_action_with_its_own_fields() {
     refused(WHAT, lasts, "24: `for` does not apply to `reset`");
     let both = r#"what = { reset = ["a", "resource"], both = true }"#;
     refused(WHAT, both, "24: `both` does not apply to `reset`");
-    let verbs = "pause, resume, crash, stop, cut, delay, partition, reset, step, slew, rate, promote, \
-                 lead, evict, cancel";
+    let verbs = FAULTS.iter().map(|kind| kind.verb).collect::<Vec<_>>().join(", ");
     refused(WHAT, r#"what = { for = "1s" }"#, &format!("24: `what` needs one of {verbs}"));
     refused(WHAT, r#"what = { delay = ["a", "resource"] }"#, "24: `delay` needs `by`: by how much");
     refused(WHAT, r#"what = { slew = "a", by = "+1s" }"#, "24: `slew` needs `over`: in how much time");
@@ -356,6 +359,14 @@ const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts
                              `release`, `writes`, `retry_put`, `cancel_at`";
 const REDIS_FIELDS: &str =
     "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, `waiting`";
-const WHAT_FIELDS: &str = "expected one of `pause`, `resume`, `crash`, `stop`, `cut`, `delay`, `partition`, \
-                           `reset`, `step`, `slew`, `rate`, `promote`, `lead`, `evict`, `cancel`, `for`, \
-                           `power_loss`, `restart_after`, `both`, `by`, `over`, `factor`, `part`, `call`";
+
+/// Returns the text that lists the fields of all faults.
+fn what_fields() -> String {
+    let mut known: Vec<_> = FAULTS.iter().map(|kind| kind.verb).collect();
+    for field in FAULTS.iter().flat_map(|kind| kind.fields) {
+        if !known.contains(field) {
+            known.push(field);
+        }
+    }
+    format!("expected one of `{}`", known.join("`, `"))
+}

@@ -7,11 +7,12 @@ pub mod scripts;
 mod seeds;
 
 pub use corpus::{Case, case, corpus};
-use lab::{LabScene, Options, Persistence, Point};
+use history::VerdictKind;
+use lab::{LabScene, Options, Point};
 pub use replay::replay_line;
 pub use seeds::seeds;
 use sim::Schedule;
-use sim::faults::{Cut, Fault, Link, Role, Scene, Trigger};
+use sim::faults::{Cut, Fault, Link, Pause, Trigger};
 
 /// The factor by which [`search`] extends a number of seeds.
 pub const SEARCH_FACTOR: u64 = 10;
@@ -24,25 +25,18 @@ pub fn search(count: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Returns the schedule without anything that excuses an overlap. Every worker renews, so it stops when its
-/// lease is over. Faults are removed if they pause a process, change a clock that measures leases, or make a
-/// lock server forget. Under the others (cuts, delays, lost replies, crashes of workers and of the resource,
-/// steps of workers' wall clocks, cancelled acquires) no lock may have two holders at once.
+/// lease is over. Faults are removed if they pause a process, change the rate of a clock, or excuse two valid
+/// leases: a lock server forgets, or drops a lock early. Under the others no lock may have two holders at
+/// once.
 pub fn without_excuses(mut schedule: Schedule<Options>) -> Schedule<Options> {
     for worker in &mut schedule.options.workers {
         worker.renew = true;
     }
-    let persistence = schedule.options.redis.persistence;
-    // A cluster keeps every acknowledged write on a majority, and measures leases on monotonic clocks.
-    let is_cluster = schedule.options.cluster().is_some();
     let options = schedule.clone();
-    let scene = LabScene(&options);
-    let is_server = |process: &str| scene.role(process) == Some(Role::Server);
-    schedule.faults.retain(|fault| match (fault.what.verb(), fault.what.processes().first()) {
-        ("crash" | "stop", Some(process)) => {
-            !is_server(process) || is_cluster || persistence == Persistence::Always
-        }
-        ("step", Some(process)) => is_cluster || scene.role(process) == Some(Role::Client),
-        (verb, _) => ["cut", "delay", "partition", "reset", "cancel", "lead"].contains(&verb),
+    schedule.faults.retain(|Fault { what, .. }| {
+        let excuses = what.excuses(&LabScene(&options));
+        let stops_or_slows = what.downcast_ref::<Pause>().is_some() || what.clock_rate().is_some();
+        !stops_or_slows && !excuses.contains(&VerdictKind::TwoValid)
     });
     schedule
 }
