@@ -12,27 +12,42 @@ use crate::place::{Invalid, Place};
 
 mod action;
 mod call;
+#[doc(hidden)]
 pub mod cancel;
+#[doc(hidden)]
 pub mod crash;
+#[doc(hidden)]
 pub mod cut;
+#[doc(hidden)]
 pub mod delay;
 mod draw;
+#[doc(hidden)]
 pub mod evict;
 mod fields;
 mod injector;
 mod kind;
+#[doc(hidden)]
 pub mod lead;
 mod length;
 mod link;
+#[doc(hidden)]
 pub mod partition;
+#[doc(hidden)]
 pub mod pause;
+#[doc(hidden)]
 pub mod promote;
+#[doc(hidden)]
 pub mod rate;
+#[doc(hidden)]
 pub mod reset;
+#[doc(hidden)]
 pub mod resume;
 mod scene;
+#[doc(hidden)]
 pub mod slew;
+#[doc(hidden)]
 pub mod step;
+#[doc(hidden)]
 pub mod stop;
 mod strike;
 mod table;
@@ -44,12 +59,15 @@ pub use cancel::Cancel;
 pub use crash::Crash;
 pub use cut::Cut;
 pub use delay::Delay;
+#[doc(hidden)]
 pub use draw::{Draw, Variant};
 pub use evict::{Evict, Part};
 pub use fields::{Fields, Misread};
+#[doc(hidden)]
 pub use injector::{Injector, LastBreaks};
 pub use kind::FaultKind;
 pub use lead::Lead;
+#[doc(hidden)]
 pub use length::Length;
 pub use link::Link;
 pub use partition::Partition;
@@ -62,11 +80,14 @@ pub use scene::{Role, Scene};
 pub use slew::Slew;
 pub use step::Step;
 pub use stop::Stop;
-pub use strike::{Begun, NETWORK, Stage, Strike};
+pub use strike::{Begun, Strike};
+#[doc(hidden)]
+pub use strike::{NETWORK, Stage};
 pub use table::Faults;
 pub use trigger::Trigger;
 
 /// All faults of the simulator.
+#[doc(hidden)]
 pub static FAULTS: &[&FaultKind] = &[
     &pause::KIND,
     &resume::KIND,

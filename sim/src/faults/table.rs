@@ -12,6 +12,15 @@ use crate::entropy::Site;
 use crate::place::{Invalid, Place};
 
 /// The kinds of faults that a schedule file may name, and that may be drawn.
+///
+/// # Example
+///
+/// ```
+/// use sim::faults::Faults;
+///
+/// let clocks = Faults::default().only(&["step", "slew", "rate"]);
+/// println!("{clocks:?}");
+/// ```
 #[derive(Clone)]
 pub struct Faults {
     kinds: Vec<&'static FaultKind>,

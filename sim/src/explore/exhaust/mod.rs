@@ -14,7 +14,6 @@
 //! without it. So of all points between two steps that a fault touches, the last one stands for the others. A
 //! fault that touches no later step changes nothing by itself. It may change something together with a fault
 //! placed after it; the tree then has the two in the other order, the later one first.
-//! tree has the two in the other order then, the later one first.
 //!
 //! The claim states two limits of the argument. A fault that is moved to a later point also ends later, by
 //! the time between the two points: its duration differs. And no fault is placed between two points. Members
@@ -44,9 +43,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use breaks::Break;
 pub use claim::Exhausted;
+#[doc(hidden)]
 pub use demanding::Demanding;
 pub use kinds::Kind;
+#[doc(hidden)]
 pub use needed::{Needed, faults_needed, faults_needed_watched};
+#[doc(hidden)]
 pub use progress::ProgressError;
 
 use crate::pool;

@@ -32,6 +32,7 @@ use dlock_runtime::{Probe, probes, sometimes};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use host::ZooKeeperHost;
+#[doc(hidden)]
 pub use observe::{Change, ENSEMBLE, LockView, Observer, Removal};
 
 use self::core::{Core, Now};
