@@ -104,8 +104,8 @@ impl LockKey {
         Self::build(Some(tenant), resource_type, resource_id, false)
     }
 
-    /// Returns the key of a resource as [`LockKey::new`] does, with the id hashed (SHA-256), for ids that must
-    /// not appear in a lock server: names, addresses, account numbers. Ids of up to 64 KiB are accepted.
+    /// Returns the key of a resource as [`LockKey::new`] does, with the id hashed (SHA-256), for ids that
+    /// must not appear in a lock server: names, addresses, account numbers. Ids of up to 64 KiB are accepted.
     ///
     /// # Errors
     ///

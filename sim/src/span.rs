@@ -14,6 +14,17 @@ const UNITS: [(&str, u64); 5] =
 ///
 /// Written as a number and a unit without a space: `m`, `s`, `ms`, `us` or `ns`. A fraction is taken if it is
 /// a whole number of nanoseconds (`1.5s`). Printed so that it reads back as the same span.
+///
+/// # Example
+///
+/// ```
+/// use sim::Span;
+///
+/// let span: Span = "1.5s".parse()?;
+/// assert_eq!(span, Span::from_millis(1500));
+/// assert_eq!(span.to_string(), "1.5s");
+/// # Ok::<(), sim::SpanError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 

@@ -64,6 +64,24 @@ pub struct Range {
 }
 
 /// Explains why the schedule fails with `cause`. Returns `None` if its run does not show the cause.
+///
+/// # Example
+///
+/// ```
+/// # mod overlap { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/overlap.rs")); }
+/// # use overlap::turns_by_clock;
+/// # use sim::explore::{Portfolio, RUNS_MAX, explore, shrink};
+/// use sim::explore::explain;
+///
+/// # let go_on = |tally: &sim::explore::Tally| tally.violations == 0;
+/// # let found = explore(&[turns_by_clock], 0..1_000, &Portfolio::default(), 1, go_on)?;
+/// # let violation = &found.violations[0];
+/// # let shrunk = shrink(&turns_by_clock, &violation.schedule, &violation.cause, RUNS_MAX);
+/// let explanation = explain(&turns_by_clock, &shrunk.schedule, &violation.cause).expect("it fails");
+/// assert!(explanation.sentence.contains("overlap"));
+/// println!("{explanation}");
+/// # Ok::<(), sim::RunError>(())
+/// ```
 pub fn explain<S: Subject>(
     subject: &S,
     schedule: &Schedule<S::Options>,

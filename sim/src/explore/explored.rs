@@ -34,6 +34,20 @@ impl<S: Subject> Search<S> {
     /// # Errors
     ///
     /// The problem with the environment, with a kept file, or with the world that the subject builds.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::{Process, Sim};
+    ///
+    /// let subject = |sim: &mut Sim| {
+    ///     sim.process("a", |process: Process| async move { process.point("moving money") });
+    /// };
+    /// let (failure, exercised) = sim::check("points", subject).schedules(10).explored()?;
+    /// assert!(failure.is_none());
+    /// assert!(exercised.points() > 0 && exercised.runs() > 10);
+    /// # Ok::<(), String>(())
+    /// ```
     pub fn explored(&self) -> Result<(Option<Failure>, Exercised), String> {
         let mut exercised = Exercised::default();
         self.search(&mut exercised).map(|failure| (failure, exercised))

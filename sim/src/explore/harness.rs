@@ -34,16 +34,15 @@ const PAGE: &str = "DLOCK_SIM_HTML";
 
 /// Searches for a failure schedule that breaks `subject`, from a test of the same name.
 ///
-/// ```no_run
-/// # use sim::{Process, Sim};
-/// #[test]
-/// fn transfers_are_fenced() {
-///     sim::check("transfers_are_fenced", |sim: &mut Sim| {
-///         sim.process("a", |process: Process| async move { /* the code under test */ });
-///     })
-///     .schedules(2_000)
-///     .run();
-/// }
+/// ```
+/// use sim::{Process, Sim};
+///
+/// // In a function with `#[test]`:
+/// sim::check("transfers_are_fenced", |sim: &mut Sim| {
+///     sim.process("a", |process: Process| async move { process.point("the code under test") });
+/// })
+/// .schedules(20)
+/// .run();
 /// ```
 ///
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
@@ -192,6 +191,21 @@ impl<S: Subject> Search<S> {
     /// schedule fails, also the reasons why the search has checked nothing: no process entered a section or
     /// passed a point, a server refused a command as unknown, or a section or a [key](crate::Sim::key)
     /// matches no lock.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::{Process, Sim};
+    ///
+    /// let broken = |sim: &mut Sim| {
+    ///     sim.process("a", |process: Process| async move { process.always("never true", false) });
+    /// };
+    /// # let folder = std::env::temp_dir().join(format!("sim-doc-{}", std::process::id()));
+    /// let failure = sim::check("broken", broken).schedules(1).keep_in(&folder).find()?;
+    /// assert!(failure.is_some_and(|failure| failure.problems[0].starts_with("never true")));
+    /// # std::fs::remove_dir_all(folder).ok();
+    /// # Ok::<(), String>(())
+    /// ```
     pub fn find(&self) -> Result<Option<Failure>, String> {
         self.checked().map(|(failure, _)| failure)
     }

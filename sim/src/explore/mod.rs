@@ -14,6 +14,7 @@ pub mod exhaust;
 mod explain;
 mod explored;
 mod feedback;
+#[doc(hidden)]
 pub mod fleet;
 mod harness;
 mod hunt;
@@ -34,17 +35,29 @@ mod vary;
 mod violation;
 
 #[cfg(feature = "pages")]
+#[doc(hidden)]
 pub use self::picture::{picture, pictured};
-pub use cause::{Broken, Cause, Causes, Party};
+pub use cause::{Broken, Cause};
+#[doc(hidden)]
+pub use cause::{Causes, Party};
 pub use exercise::Exercised;
 pub use exhaust::exhaust;
-pub use explain::{Explained, Explanation, Range, SEEDS, explain, varied};
+#[doc(hidden)]
+pub use explain::{Explained, Range, SEEDS, varied};
+pub use explain::{Explanation, explain};
 pub use harness::{Failure, Search, check};
+#[doc(hidden)]
 pub use hunt::{Hunt, hunt, hunts};
 pub use portfolio::Portfolio;
+#[doc(hidden)]
 pub use repeat::difference;
-pub use search::{Found, KEPT_MAX, Watch, explore, explore_watched};
+#[doc(hidden)]
+pub use search::KEPT_MAX;
+pub use search::{Found, Watch, explore, explore_watched};
 pub use shrink::{RUNS_MAX, Shrunk, shrink};
 pub use tally::Tally;
+#[doc(hidden)]
 pub use vary::Part;
-pub use violation::{Violation, violation};
+pub use violation::Violation;
+#[doc(hidden)]
+pub use violation::violation;

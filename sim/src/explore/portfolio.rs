@@ -6,6 +6,17 @@ use crate::sim::{Draw, Strategy};
 
 /// The strategies among which a search shares its schedules, by their seeds. Default: all in turns, with a
 /// quarter of the schedules uniform.
+///
+/// # Example
+///
+/// ```
+/// use sim::Strategy;
+/// use sim::explore::Portfolio;
+///
+/// // By default a quarter of the schedules is uniform: four turns in each round of sixteen.
+/// assert!(Portfolio::default().shares().contains(&(Strategy::Uniform, 4)));
+/// assert_eq!(Portfolio::only(Strategy::Aimed).of(7), Strategy::Aimed);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Portfolio {
     turns: Vec<Strategy>,

@@ -60,6 +60,20 @@ type Kept<O> = BTreeMap<(&'static str, Cause), Vec<Violation<O>>>;
 /// # Errors
 ///
 /// As [`explore_watched`].
+///
+/// # Example
+///
+/// ```
+/// # mod overlap { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/overlap.rs")); }
+/// # use overlap::turns_by_clock;
+/// use sim::explore::{Portfolio, explore};
+///
+/// // `turns_by_clock` is a function from `&mut Sim`, whose world breaks if `a` is paused in its section.
+/// let portfolio = Portfolio::default();
+/// let found = explore(&[turns_by_clock], 0..1_000, &portfolio, 1, |tally| tally.violations == 0)?;
+/// println!("found after {} schedules: {}", found.tally.schedules, found.violations[0].cause);
+/// # Ok::<(), sim::RunError>(())
+/// ```
 pub fn explore<S: Subject>(
     arms: &[S],
     seeds: Range<u64>,

@@ -13,30 +13,45 @@ use crate::field_path::{FieldPath, Invalid};
 
 mod action;
 mod call;
+#[doc(hidden)]
 pub mod cancel;
 mod class;
+#[doc(hidden)]
 pub mod crash;
+#[doc(hidden)]
 pub mod cut;
+#[doc(hidden)]
 pub mod delay;
 mod draw;
+#[doc(hidden)]
 pub mod evict;
 mod fields;
 mod form;
 mod injector;
 mod kind;
+#[doc(hidden)]
 pub mod lead;
 mod length;
 mod link;
+#[doc(hidden)]
 pub mod partition;
+#[doc(hidden)]
 pub mod pause;
+#[doc(hidden)]
 pub mod promote;
+#[doc(hidden)]
 pub mod rate;
 mod reach;
+#[doc(hidden)]
 pub mod reset;
+#[doc(hidden)]
 pub mod resume;
 mod scene;
+#[doc(hidden)]
 pub mod slew;
+#[doc(hidden)]
 pub mod step;
+#[doc(hidden)]
 pub mod stop;
 mod strike;
 mod table;
@@ -49,13 +64,16 @@ pub use class::Class;
 pub use crash::Crash;
 pub use cut::Cut;
 pub use delay::Delay;
+#[doc(hidden)]
 pub use draw::{FaultDraw, Variant};
 pub use evict::{Evict, Part};
 pub use fields::{Fields, Misread};
 pub use form::Form;
+#[doc(hidden)]
 pub use injector::{Injector, LastBreaks};
 pub use kind::FaultKind;
 pub use lead::Lead;
+#[doc(hidden)]
 pub use length::Length;
 pub use link::Link;
 pub use partition::Partition;
@@ -69,11 +87,14 @@ pub use scene::{Role, Scene};
 pub use slew::Slew;
 pub use step::ClockStep;
 pub use stop::Stop;
-pub use strike::{Begun, FaultTarget, NETWORK, Strike};
+pub use strike::{Begun, Strike};
+#[doc(hidden)]
+pub use strike::{FaultTarget, NETWORK};
 pub use table::Faults;
 pub use trigger::Trigger;
 
 /// All faults of the simulator.
+#[doc(hidden)]
 pub static FAULTS: &[&FaultKind] = &[
     &pause::KIND,
     &resume::KIND,

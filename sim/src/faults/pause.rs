@@ -19,6 +19,18 @@ use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// Pauses a process.
+///
+/// # Example
+///
+/// ```
+/// use sim::Span;
+/// use sim::faults::Pause;
+///
+/// // A pause that ends by itself, and one that lasts until a `Resume` or a script heals it.
+/// let short = Pause { process: "a".to_owned(), lasts: Some(Span::from_secs(5)) };
+/// let open = Pause::of("a");
+/// assert_eq!((short.process, open.lasts), (open.process, None));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pause {
     /// The process.

@@ -309,7 +309,8 @@ impl Begun<'_> {
         self.open(Scope::Run, detail, undoing(undo));
     }
 
-    /// As [`Begun::until`]. The death of the process ends the fault without a call of `undo`.
+    /// Calls `undo` as [`Begun::until`] does. The death of the process ends the fault without a call of
+    /// `undo`.
     pub fn while_alive(self, detail: &str, undo: impl FnOnce(&Strike) + Send + 'static) {
         self.open(Scope::Life, detail, undoing(undo));
     }

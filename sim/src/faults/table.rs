@@ -15,6 +15,15 @@ use crate::field_path::{FieldPath, Invalid};
 use crate::span::Span;
 
 /// The kinds of faults that a schedule file may name, and that may be drawn.
+///
+/// # Example
+///
+/// ```
+/// use sim::faults::Faults;
+///
+/// let clocks = Faults::default().only(&["step", "slew", "rate"]);
+/// println!("{clocks:?}");
+/// ```
 #[derive(Clone)]
 pub struct Faults {
     kinds: Vec<&'static FaultKind>,

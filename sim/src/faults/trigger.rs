@@ -5,6 +5,18 @@ use serde::{Deserialize, Serialize};
 use crate::span::Span;
 
 /// The time or the point at which a fault strikes, once.
+///
+/// # Example
+///
+/// ```
+/// use sim::Span;
+/// use sim::faults::Trigger;
+///
+/// assert_eq!(Trigger::At(Span::from_secs(2)).plus(), Span::from_secs(2));
+/// // Strikes when the reply has arrived, before the process can read it.
+/// let trigger = Trigger::after("a", "receives from redis");
+/// assert_eq!(trigger.plus(), Span::ZERO);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawTrigger", into = "RawTrigger")]
 pub enum Trigger {

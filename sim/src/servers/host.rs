@@ -75,11 +75,12 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
         0
     }
 
-    /// Drops, at the end of a run, references that would keep the world alive.
+    /// Drops references that would keep the world alive. Called at the end of a run.
     fn close(&self) {}
 }
 
 /// An action of a server.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
     /// Its name in schedules: "promote".

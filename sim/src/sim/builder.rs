@@ -95,6 +95,24 @@ impl Sim {
     }
 
     /// Adds a simulated server as the process `name`: clients reach it as `NAME:PORT`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::servers::redis::RedisHost;
+    /// use sim::{Process, Sim};
+    ///
+    /// let report = Sim::new(7)
+    ///     .host("redis", RedisHost::new().preset("greeting", "hello"))
+    ///     .process("a", |process: Process| async move {
+    ///         let mut redis = sim::clients::redis(&process, "redis:6379").await.unwrap();
+    ///         let greeting: String = redis::AsyncCommands::get(&mut redis, "greeting").await.unwrap();
+    ///         process.point(&greeting);
+    ///     })
+    ///     .run()?;
+    /// assert!(report.trace().contains("hello"));
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
     pub fn host(&mut self, name: &str, host: impl Host) -> &mut Self {
         self.shared_host(name, Arc::new(host))
     }
@@ -161,6 +179,26 @@ impl Sim {
     }
 
     /// Adds a fault. Each fault strikes once; their order is free.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::faults::{Fault, Pause, Trigger};
+    /// use sim::{Process, Sim, Span};
+    /// use std::time::Duration;
+    ///
+    /// let pause = Pause { process: "a".to_owned(), lasts: Some(Span::from_secs(5)) };
+    /// let report = Sim::new(7)
+    ///     .process("a", |process: Process| async move {
+    ///         process.point("working");
+    ///         process.sleep(Duration::from_millis(1)).await;
+    ///         process.point("done");
+    ///     })
+    ///     .fault(Fault::new(Trigger::after("a", "working"), pause))
+    ///     .run()?;
+    /// assert!(report.simulated >= Duration::from_secs(5));
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
     pub fn fault(&mut self, fault: impl Into<Fault>) -> &mut Self {
         self.faults.push(fault.into());
         self
@@ -235,6 +273,25 @@ impl Sim {
     }
 
     /// Adds a check. If it does not hold, the report lists it as `name`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::{Evidence, Kind, Process, Sim};
+    ///
+    /// let nobody_speaks = |evidence: &Evidence<'_>| {
+    ///     match evidence.events.iter().find(|event| matches!(event.kind, Kind::PointPassed { .. })) {
+    ///         Some(event) => Err(format!("{} spoke at {}", event.process, event.at)),
+    ///         None => Ok(()),
+    ///     }
+    /// };
+    /// let report = Sim::new(7)
+    ///     .process("a", |process: Process| async move { process.point("speaking") })
+    ///     .check("nobody speaks", nobody_speaks)
+    ///     .run()?;
+    /// assert_eq!(report.findings[0].problem, "a spoke at 0.000");
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
     pub fn check(&mut self, name: &str, check: impl Check) -> &mut Self {
         self.checks.push((name.to_owned(), Box::new(check)));
         self

@@ -58,6 +58,16 @@ impl fmt::Display for Finding {
 }
 
 /// Returns the check that the audit gives no verdict of this kind.
+///
+/// # Example
+///
+/// ```
+/// use sim::{Sim, VerdictKind};
+///
+/// let mut sim = Sim::new(7);
+/// // Every lock with expiring leases allows overlaps under a long pause; this world forbids them.
+/// sim.check("one at a time", sim::no(VerdictKind::Overlap));
+/// ```
 pub fn no(kind: VerdictKind) -> impl Check {
     No(kind)
 }

@@ -12,6 +12,7 @@ use super::process::Process;
 use crate::world::runtime::SimRuntime;
 
 #[cfg(feature = "etcd")]
+#[doc(hidden)]
 pub use super::etcd_channel::{channel, meaning};
 
 /// The crate of the client, in the version that [`zookeeper`] returns.
@@ -28,6 +29,19 @@ pub use etcd_client;
 /// # Errors
 ///
 /// [`RedisError`] if there is no such server, or if it refuses the connection.
+///
+/// # Example
+///
+/// ```
+/// use redis::AsyncCommands;
+/// use sim::Process;
+///
+/// /// Counts a visit, on a connection of this process.
+/// async fn visit(process: &Process) -> redis::RedisResult<u64> {
+///     let mut redis = sim::clients::redis(process, "redis:6379").await?;
+///     redis.incr("visits", 1).await
+/// }
+/// ```
 pub async fn redis(process: &Process, address: &str) -> Result<MultiplexedConnection, RedisError> {
     let stream = process.connect(address).await.map_err(|error: io::Error| RedisError::from(error))?;
     let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);

@@ -19,6 +19,24 @@ use crate::world::{World, lock};
 ///
 /// A script runs outside all processes, in true time. It can run code in the [`Process`]es of the world, and
 /// it strikes and heals faults as a schedule does.
+///
+/// # Example
+///
+/// ```
+/// use sim::Sim;
+/// use sim::faults::Crash;
+/// use std::time::Duration;
+///
+/// let (_, lives) = Sim::new(7).empty_process("a").run_script(|control| async move {
+///     let crash = control.strike(Crash::of("a"));
+///     control.sleep(Duration::from_secs(1)).await;
+///     assert!(!control.is_running("a"));
+///     crash.heal();
+///     control.process("a").life()
+/// })?;
+/// assert_eq!(lives, 1);
+/// # Ok::<(), sim::RunError>(())
+/// ```
 #[derive(Clone)]
 pub struct Control {
     stage: Arc<Stage>,

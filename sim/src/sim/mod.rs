@@ -13,6 +13,7 @@ mod error;
 mod etcd_channel;
 mod expect;
 mod panic;
+#[doc(hidden)]
 pub mod point;
 mod process;
 mod progress;
@@ -33,18 +34,29 @@ pub(crate) use cast::Points;
 pub use check::{Check, Evidence, Finding, no};
 pub use checks::{holder_accepted, own_key, own_token};
 pub use control::{Control, Struck};
-pub use core::{CorePhase, draw as draw_core};
+pub use core::CorePhase;
+#[doc(hidden)]
+pub use core::draw as draw_core;
 pub use error::RunError;
-pub use expect::{Expect, Mismatch, Outcome};
+#[doc(hidden)]
+pub use expect::Mismatch;
+pub use expect::{Expect, Outcome};
 pub use process::Process;
+#[doc(hidden)]
 pub use rekey::Rekey;
-pub use report::{Report, Served};
+pub use report::Report;
+#[doc(hidden)]
+pub use report::Served;
 pub use schedule::{Latency, Network, Schedule, ScheduleError};
 pub use section::Section;
 pub(crate) use steps::Group;
+#[doc(hidden)]
 pub use steps::Step;
 pub use strategy::Strategy;
-pub use subject::{Draw, NoOptions, Subject, build, load, parse, run, steps, survey};
+pub use subject::{Draw, Subject, load, parse, run};
+#[doc(hidden)]
+pub use subject::{NoOptions, build, steps, survey};
 pub(crate) use subject::{points_of, survey_run};
 
+#[doc(hidden)]
 pub use crate::world::escape::Outside;

@@ -25,6 +25,28 @@ use crate::world::stream::{Listener, SimStream};
 ///
 /// It has its own clocks, network, scheduler and randomness; code that runs in it uses no others. A fault may
 /// pause it, kill it (all its tasks are dropped) or set its clocks.
+///
+/// # Example
+///
+/// ```
+/// use sim::{Process, Sim};
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// let report = Sim::new(7)
+///     .service("answers", |process: Process| async move {
+///         let mut listener = process.listen(7000).unwrap();
+///         let (mut stream, client) = listener.accept().await;
+///         assert_eq!(client, "a");
+///         stream.write_u64(42).await.unwrap();
+///     })
+///     .process("a", |process: Process| async move {
+///         let mut stream = process.connect("answers:7000").await.unwrap();
+///         process.point(&format!("got {}", stream.read_u64().await.unwrap()));
+///     })
+///     .run()?;
+/// assert!(report.trace().contains("got 42"));
+/// # Ok::<(), sim::RunError>(())
+/// ```
 #[derive(Clone)]
 pub struct Process {
     progress: Arc<Progress>,
@@ -73,6 +95,23 @@ impl Process {
 
     /// Returns the disk of the process: one file, which outlives its crashes. A power loss takes the data
     /// that was not synced.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::{Process, Sim};
+    ///
+    /// Sim::new(7)
+    ///     .process("a", |process: Process| async move {
+    ///         let file = process.disk().open();
+    ///         file.append(b"paid").unwrap();
+    ///         // A power loss before this line loses the data.
+    ///         file.sync().unwrap();
+    ///         assert_eq!(file.contents().unwrap(), b"paid");
+    ///     })
+    ///     .run()?;
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
     pub fn disk(&self) -> Disk {
         self.runtime.world().process(self.id()).disk().clone()
     }
@@ -120,6 +159,18 @@ impl Process {
 
     /// Evaluates a probe: `condition` must be true whenever this is called. Otherwise the run has a finding
     /// called `name`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::{Process, Sim};
+    ///
+    /// let report = Sim::new(7)
+    ///     .process("a", |process: Process| async move { process.always("money is kept", 1 + 1 == 3) })
+    ///     .run()?;
+    /// assert_eq!(report.findings[0].check, "money is kept");
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
     #[track_caller]
     pub fn always(&self, name: &str, condition: bool) {
         self.probe(ProbeKind::Always, name, condition.into(), Location::caller());
@@ -143,6 +194,25 @@ impl Process {
 
     /// Enters the critical section that the lock called `lock` guards; dropping the result leaves it. The
     /// audit finds processes that were inside at the same time.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::{Process, Sim, VerdictKind};
+    /// use std::time::Duration;
+    ///
+    /// let mut sim = Sim::new(7);
+    /// for name in ["a", "b"] {
+    ///     sim.process(name, |process: Process| async move {
+    ///         // Without a lock, both are inside at once.
+    ///         let section = process.section("account:7");
+    ///         process.sleep(Duration::from_millis(100)).await;
+    ///         drop(section);
+    ///     });
+    /// }
+    /// assert!(sim.run()?.kinds().contains(&VerdictKind::Overlap));
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
     pub fn section(&self, lock: &str) -> Section {
         self.section_with_token(lock, 0)
     }

@@ -24,6 +24,21 @@ pub struct Served {
 }
 
 /// The report of one run.
+///
+/// # Example
+///
+/// ```
+/// use sim::{Process, Sim};
+/// use std::time::Duration;
+///
+/// let report = Sim::new(7)
+///     .process("a", |process: Process| async move { process.sleep(Duration::from_secs(1)).await })
+///     .run()?;
+/// assert!(report.verdicts.is_empty() && report.findings.is_empty());
+/// // An hour would take no longer: only the simulated time passes.
+/// assert!(report.simulated >= Duration::from_secs(1));
+/// # Ok::<(), sim::RunError>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {

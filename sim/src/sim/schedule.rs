@@ -78,6 +78,24 @@ impl Default for Latency {
 }
 
 /// The settings of one run of a subject. The same schedule and the same code give the same run.
+///
+/// # Example
+///
+/// ```
+/// # mod overlap { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/overlap.rs")); }
+/// # use overlap::turns_by_clock;
+/// let text = r#"
+/// about = "a pause of a in its section lets b in"
+/// [[fault]]
+/// when = { process = "a", after = "inside" }
+/// what = { pause = "a", for = "1s" }
+/// "#;
+/// let schedule = sim::sim::parse(&turns_by_clock, "pause.toml", text)?;
+/// let report = sim::sim::run(&turns_by_clock, &schedule)?;
+/// assert_eq!(report.findings[0].check, "one at a time");
+/// assert_eq!(sim::sim::parse(&turns_by_clock, "again.toml", &schedule.to_toml())?, schedule);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule<O> {
     /// Its purpose, for a reader who has never seen it.

@@ -25,6 +25,39 @@ use crate::field_path::Invalid;
 use crate::span::Span;
 
 /// A system that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
+///
+/// # Example
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use sim::{Draw, Invalid, Process, Sim, Subject};
+///
+/// struct Workers;
+///
+/// /// The part of a schedule file that is this subject's own.
+/// #[derive(Clone, PartialEq, Serialize, Deserialize)]
+/// struct Options {
+///     workers: u64,
+/// }
+///
+/// impl Subject for Workers {
+///     type Options = Options;
+///
+///     fn draw(&self, from: &mut Draw) -> Options {
+///         Options { workers: 2 + from.below("workers", 3) }
+///     }
+///
+///     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
+///         for number in 0..options.workers {
+///             let name = format!("worker-{number}");
+///             sim.process(&name, |process: Process| async move { process.point("working") });
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// sim::check("workers", Workers).schedules(10).run();
+/// ```
 pub trait Subject: Sync {
     /// The settings of a run beyond the faults, as a schedule file holds them.
     type Options: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;

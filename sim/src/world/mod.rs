@@ -7,7 +7,9 @@
 //! of simulated servers).
 
 mod activity;
+#[doc(hidden)]
 pub mod capture;
+#[doc(hidden)]
 pub mod clock;
 mod current;
 pub mod disk;
@@ -17,9 +19,12 @@ pub(crate) mod exercise;
 pub(crate) mod interrupt;
 #[cfg(target_os = "linux")]
 mod libc_calls;
+#[doc(hidden)]
 pub mod machine;
+#[doc(hidden)]
 pub mod network;
 pub(crate) mod probes;
+#[doc(hidden)]
 pub mod process;
 pub mod runtime;
 pub(crate) mod stall;
@@ -47,6 +52,7 @@ use probes::{Failed, Hits};
 use process::{Process, ProcessId};
 
 /// One simulated world. Clones are the same world.
+#[doc(hidden)]
 #[derive(Clone)]
 pub struct World(Arc<Inner>);
 
@@ -78,8 +84,9 @@ struct Inner {
 }
 
 /// A listener for the points that processes pass ([`World::hear_points`]). A closure is one.
+#[doc(hidden)]
 pub trait PointListener: Send + Sync {
-    /// Called when `process` passes the point called `name`, within the process's task. It may stop the
+    /// Hears that `process` has passed the point called `name`, within the process's task. It may stop the
     /// process.
     fn passed(&self, process: ProcessId, name: &str);
 }
@@ -91,6 +98,7 @@ impl<F: Fn(ProcessId, &str) + Send + Sync> PointListener for F {
 }
 
 /// A dead process. Events that are emitted while its memory is dropped don't count.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dead;
 
@@ -194,8 +202,8 @@ impl World {
         self.0.has_listener.store(true, Ordering::Relaxed);
     }
 
-    /// Also passes points of the network to the listener: a process `sends to NAME`, `receives from NAME`
-    /// and so on.
+    /// Passes points of the network to the listener, too: a process `sends to NAME`, `receives from NAME` and
+    /// so on.
     pub fn hear_network(&self) {
         self.0.hears_network.store(true, Ordering::Relaxed);
     }
@@ -357,6 +365,7 @@ impl World {
 }
 
 /// Locks `mutex`. A run has only one thread, so a poisoned mutex means that the run has panicked already.
+#[doc(hidden)]
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

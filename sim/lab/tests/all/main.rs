@@ -51,6 +51,7 @@ mod pages;
 mod perfetto;
 mod pictures;
 mod probes;
+mod public_items;
 mod reader;
 mod schedule;
 mod scripts;

@@ -43,8 +43,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use breaks::Break;
 pub use claim::Exhausted;
+#[doc(hidden)]
 pub use demanding::Demanding;
+#[doc(hidden)]
 pub use needed::{Needed, faults_needed, faults_needed_watched};
+#[doc(hidden)]
 pub use progress::ProgressError;
 
 use crate::faults::Form;

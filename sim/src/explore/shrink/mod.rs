@@ -42,6 +42,23 @@ pub struct Shrunk<O> {
 /// its run does not show the cause.
 ///
 /// The same subject, schedule and cause give the same result.
+///
+/// # Example
+///
+/// ```
+/// # mod overlap { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/overlap.rs")); }
+/// # use overlap::turns_by_clock;
+/// # use sim::explore::{Portfolio, explore};
+/// use sim::explore::{RUNS_MAX, shrink};
+///
+/// # let go_on = |tally: &sim::explore::Tally| tally.violations == 0;
+/// # let found = explore(&[turns_by_clock], 0..1_000, &Portfolio::default(), 1, go_on)?;
+/// let violation = &found.violations[0];
+/// let shrunk = shrink(&turns_by_clock, &violation.schedule, &violation.cause, RUNS_MAX);
+/// assert_eq!(shrunk.schedule.faults.len(), 1);
+/// println!("{}", shrunk.schedule.to_toml());
+/// # Ok::<(), sim::RunError>(())
+/// ```
 pub fn shrink<S: Subject>(
     subject: &S,
     schedule: &Schedule<S::Options>,

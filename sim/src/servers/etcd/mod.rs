@@ -29,6 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
 pub use host::EtcdHost;
+#[doc(hidden)]
 pub use locks::{History, LockChange, LockEvent};
 
 use core::Core;
@@ -43,6 +44,7 @@ pub const PORT: u16 = 2379;
 
 /// Receives everything that a cluster does, in order. It is called while no lock is held, so it may use the
 /// cluster.
+#[doc(hidden)]
 pub trait Observer: Send + Sync {
     /// Receives the changes of locks by a request of `client`. If the cluster itself caused them, `client` is
     /// its name.

@@ -23,6 +23,18 @@ const EVICT: Action = Action { name: "evict", argument: Some("the server's keys,
 ///
 /// Actions: `promote` makes a replica a primary; `evict` removes keys, as a server does that is short of
 /// memory.
+///
+/// # Example
+///
+/// ```
+/// use sim::Sim;
+/// use sim::servers::redis::{Persistence, RedisHost};
+///
+/// let primary = RedisHost::new().persistence(Persistence::Always).lock_key("account-7", "account:7");
+/// let replica = RedisHost::new().replica_of("redis-1:6379");
+/// let mut sim = Sim::new(7);
+/// sim.host("redis-1", primary).host("redis-2", replica).key("account:7");
+/// ```
 pub struct RedisHost<M: Machine = WorldMachine> {
     setup: Arc<Setup>,
     state: Arc<Mutex<State<M>>>,

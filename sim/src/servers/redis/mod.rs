@@ -45,8 +45,12 @@ use dlock_runtime::{Probe, probes, sometimes};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
+#[doc(hidden)]
 pub use effects::{Effect, KeyValue, Removal};
-pub use host::{PORT, RedisHost};
+#[doc(hidden)]
+pub use host::PORT;
+pub use host::RedisHost;
+#[doc(hidden)]
 pub use observe::{LockView, Observer};
 pub use persistence::Persistence;
 
@@ -63,6 +67,7 @@ use state::Record;
 pub(super) const PROBES: &[&[&Probe]] = &[probe::ALL, host::probe::ALL, stream::probe::ALL];
 
 /// The options of a server.
+#[doc(hidden)]
 pub struct ServerOptions {
     /// The server's name. It takes the client's place in effects that the server itself caused.
     pub name: String,
@@ -76,6 +81,7 @@ pub struct ServerOptions {
 }
 
 /// A server. Clones are the same server.
+#[doc(hidden)]
 pub struct Server<M = WorldMachine> {
     shared: Arc<Shared<M>>,
 }

@@ -31,7 +31,10 @@ use std::time::Duration;
 use dlock_runtime::{Probe, probes, sometimes};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use host::{PORT, ZooKeeperHost};
+#[doc(hidden)]
+pub use host::PORT;
+pub use host::ZooKeeperHost;
+#[doc(hidden)]
 pub use observe::{Change, ENSEMBLE, LockView, Observer, Removal};
 
 use self::core::{Core, Now};

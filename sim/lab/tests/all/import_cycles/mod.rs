@@ -7,7 +7,7 @@
 mod cycles;
 mod imports;
 mod resolve;
-mod tree;
+pub mod tree;
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,8 @@ fn folders_import_in_one_direction() {
     assert_none(&between_folders(&between_files(&workspace())), IGNORED_FOLDERS);
 }
 
-fn workspace() -> Tree {
+/// Reads the sources of all libraries and programs.
+pub fn workspace() -> Tree {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let read = |file: &str| std::fs::read_to_string(format!("{root}/{file}")).ok();
     let mut tree = Tree::default();

@@ -86,8 +86,11 @@ impl Tree {
             match binding {
                 Binding::Item => drop(found.insert(here())),
                 Binding::Module(child) => found.extend(self.member(*child, rest, true, seen)),
-                // `use name::…::name`: the first is the name of a crate.
-                Binding::Import(target) if target.len() > 1 && target[0] == *name => {}
+                // `use name::…::name`: the first is the name of a crate, unless there is such a module.
+                Binding::Import(target)
+                    if target.len() > 1
+                        && target[0] == *name
+                        && !bindings.iter().any(|it| is_module(&it)) => {}
                 Binding::Import(target) => {
                     let target = [target.as_slice(), rest].concat();
                     found.extend(self.follow(module, &target, seen));

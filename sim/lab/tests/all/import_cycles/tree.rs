@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use syn::{Attribute, Item, Meta, UseTree};
+use syn::{Attribute, Item, Meta, UseTree, Visibility};
 
 /// Index of a module in its tree.
 pub type ModuleId = usize;
@@ -21,6 +21,8 @@ pub enum Binding {
 pub struct Module {
     pub file: String,
     pub parent: Option<ModuleId>,
+    /// True if the documentation shows it: it is public and not hidden.
+    pub is_shown: bool,
     pub bindings: BTreeMap<String, Vec<Binding>>,
     /// Paths of the module's glob imports.
     pub globs: Vec<Vec<String>>,
@@ -86,7 +88,14 @@ impl Tree {
         let id = self.modules.len();
         let file = file.to_owned();
         let (bindings, globs) = (BTreeMap::new(), Vec::new());
-        self.modules.push(Module { file: file.clone(), parent, bindings, globs, items: Vec::new() });
+        self.modules.push(Module {
+            file: file.clone(),
+            parent,
+            is_shown: true,
+            bindings,
+            globs,
+            items: Vec::new(),
+        });
         for item in items {
             if is_for_tests(attributes(&item)) {
                 continue;
@@ -94,6 +103,7 @@ impl Tree {
             if let Item::Mod(module) = item {
                 let name = module.ident.to_string();
                 let inner = format!("{folder}/{name}");
+                let shown = is_shown(&module.vis, &module.attrs);
                 let child = match module.content {
                     Some((_, items)) => self.add_module(&file, &inner, Some(id), items, read),
                     None => {
@@ -103,6 +113,7 @@ impl Tree {
                         self.add_file(&child, &inner, Some(id), read)
                     }
                 };
+                self.modules[child].is_shown = shown;
                 self.bind(id, name, Binding::Module(child));
             } else {
                 self.declare(id, &item);
@@ -160,7 +171,7 @@ fn collect(tree: &UseTree, prefix: &mut Vec<String>, found: &mut Vec<Import>) {
     }
 }
 
-fn defined_name(item: &Item) -> Option<String> {
+pub fn defined_name(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(item) => &item.ident,
         Item::Enum(item) => &item.ident,
@@ -192,6 +203,15 @@ fn attributes(item: &Item) -> &[Attribute] {
         Item::Use(item) => &item.attrs,
         _ => &[],
     }
+}
+
+/// Returns true if the documentation shows an item with this visibility and these attributes.
+pub fn is_shown(visibility: &Visibility, attributes: &[Attribute]) -> bool {
+    let is_hidden = attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("doc") => list.tokens.to_string() == "hidden",
+        _ => false,
+    });
+    matches!(visibility, Visibility::Public(_)) && !is_hidden
 }
 
 /// Returns true if `#[cfg(test)]` is among the attributes.
