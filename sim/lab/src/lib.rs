@@ -2,7 +2,7 @@
 //! runs.
 //!
 //! [`Lab`] is a subject of the library `sim`: workers, lock servers and the resource to which the workers
-//! write. [`museum`] puts one known mistake into it. [`corpus`] holds the kept schedules, [`compare`],
+//! write. [`museum`] puts one known mistake into it; [`kit`] is what mistakes are made with. [`corpus`] holds the kept schedules, [`compare`],
 //! [`exhaustive`] and [`gallery`] are made of runs, and [`serve`] runs the simulated servers on real ports.
 //! The program `sim` is the command line of all this.
 
@@ -11,12 +11,13 @@ pub mod corpus;
 pub mod etcd_lock_service;
 pub mod exhaustive;
 pub mod gallery;
+pub mod kit;
 mod laboratory;
 pub mod museum;
 pub mod serve;
 
 pub use laboratory::{
     Arm, Correct, Etcd, Lab, LabScene, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis,
-    ReleaseMode, Resource, Store, System, Tokens, Waiting, Worker, WorkerMode, Workplace, draw, draw_class,
-    draw_for, excused, load, parse, run, schedule, small, validate, wire,
+    ReleaseMode, Resource, Store, StoredLock, System, Tokens, Waiting, Worker, WorkerMode, Workplace, draw,
+    draw_class, draw_for, excused, load, parse, run, schedule, small, validate, wire,
 };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use dlock::{AnyBackend, Backend};
 use futures_util::future::BoxFuture;
 use resource::http::Config;
-use sim::Process;
 use sim::servers::resource::ResourceHost;
 use sim::world::runtime::SimRuntime;
+use sim::{Process, Sim};
 
 use super::options::Options;
 use super::worker::Worker;
@@ -37,6 +37,22 @@ pub trait Correct: Backend<Runtime = SimRuntime> {
     /// schedule has such servers.
     fn at(place: &Workplace<'_>) -> Option<Self>;
 }
+
+/// The form in which the lock servers store a lock. The history has the locks that the world knows by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredLock {
+    /// A key, in ZooKeeper a node: it exists while the lock is held, and its value is the owner.
+    Key(String),
+    /// The keys with this prefix, in ZooKeeper the nodes below this parent: the oldest one holds the lock. On
+    /// etcd and ZooKeeper only.
+    Queue(String),
+}
+
+/// Returns the form in which a key of a schedule is stored.
+pub(super) type Layout = Arc<dyn Fn(&str) -> StoredLock + Send + Sync>;
+
+/// Adds a check to a world.
+pub(super) type AddCheck = Arc<dyn Fn(&mut Sim) + Send + Sync>;
 
 /// Makes a lock; `None` keeps the system's own.
 pub(super) type MakeLock = Arc<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;

@@ -7,18 +7,19 @@ use resource::http::Config;
 use sim::servers::host::Host;
 use sim::servers::resource::ResourceHost;
 
-use super::given::MakeResource;
+use super::given::{MakeResource, StoredLock};
 use super::options::{Options, RESOURCE};
 use super::servers::Store;
 
 /// Returns the servers of `options` with the names of their processes. `given` replaces the laboratory's
-/// resource.
+/// resource; `stored` are the locks that the library does not know, each with its key in the schedule.
 pub(super) fn hosts(
     options: &Options,
     fencing: Fencing,
     given: Option<&MakeResource>,
+    stored: &[(StoredLock, &str)],
 ) -> Vec<(String, Arc<dyn Host>)> {
-    let mut hosts = options.system.get().hosts(options);
+    let mut hosts = options.system.get().hosts(options, stored);
     hosts.push((RESOURCE.to_owned(), Arc::new(resource(options, fencing, given))));
     hosts
 }

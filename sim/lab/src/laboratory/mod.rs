@@ -32,7 +32,7 @@ mod workloads;
 pub use arm::Arm;
 pub use draw::{draw, draw_class, draw_for};
 pub use excuses::excused;
-pub use given::{Correct, Workplace};
+pub use given::{Correct, StoredLock, Workplace};
 pub use options::{Options, schedule};
 pub use point::{Point, ProcessKind};
 pub use scene::LabScene;

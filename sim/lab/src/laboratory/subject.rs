@@ -12,12 +12,14 @@ use history::{Rules, VerdictKind};
 use resource::http::Config;
 use sim::servers::resource::ResourceHost;
 use sim::world::runtime::SimRuntime;
-use sim::{Draw, FieldPath, Invalid, Report, RunError, Schedule, ScheduleError, Sim, Span, Step, Subject};
+use sim::{
+    Check, Draw, FieldPath, Invalid, Report, RunError, Schedule, ScheduleError, Sim, Span, Step, Subject,
+};
 
 use super::arm::{ARMS, Arm};
 use super::draw;
 use super::excuses::excused;
-use super::given::{Given, MakeResource, Workplace};
+use super::given::{AddCheck, Given, Layout, MakeResource, StoredLock, Workplace};
 use super::hosts::hosts;
 use super::options::{Options, RESOURCE};
 use super::smaller::smaller;
@@ -37,12 +39,14 @@ pub struct Lab {
     drawn: Option<System>,
     given: Given,
     resource: Option<MakeResource>,
+    layout: Option<Layout>,
+    checks: Vec<AddCheck>,
 }
 
 impl Lab {
     /// Creates the laboratory in this arm.
     pub fn new(arm: Arm) -> Self {
-        Self { arm, drawn: None, given: Given::default(), resource: None }
+        Self { arm, drawn: None, given: Given::default(), resource: None, layout: None, checks: Vec::new() }
     }
 
     /// Restricts random schedules to `system`.
@@ -86,6 +90,23 @@ impl Lab {
         Self { resource: Some(Arc::new(make)), ..self }
     }
 
+    /// Records the locks that are stored in another form than the library's: `layout` returns it for each key of
+    /// a schedule. The audit then knows who holds a lock of your own, and who deletes or extends it.
+    #[must_use]
+    pub fn with_stored_locks(self, layout: impl Fn(&str) -> StoredLock + Send + Sync + 'static) -> Self {
+        Self { layout: Some(Arc::new(layout)), ..self }
+    }
+
+    /// Adds a check beside the audit, called `name`. Calls `make` for each run. A name may be given once.
+    #[must_use]
+    pub fn with_check<C: Check>(mut self, name: &str, make: impl Fn() -> C + Send + Sync + 'static) -> Self {
+        let name = name.to_owned();
+        self.checks.push(Arc::new(move |sim: &mut Sim| {
+            sim.check(&name, make());
+        }));
+        self
+    }
+
     /// Returns both arms, the unfenced one first.
     pub fn arms() -> [Self; 2] {
         [Self::new(Arm::Unfenced), Self::new(Arm::Fenced)]
@@ -114,6 +135,20 @@ impl Lab {
     /// Returns true if a user has given it a lock, a worker or a resource.
     fn has_others(&self) -> bool {
         self.given.lock.is_some() || self.given.worker.is_some() || self.resource.is_some()
+    }
+
+    /// Returns the locks that the given layout stores, each with its key in the schedule.
+    fn stored_locks<'o>(&self, options: &'o Options) -> Result<Vec<(StoredLock, &'o str)>, Invalid> {
+        let Some(layout) = &self.layout else { return Ok(Vec::new()) };
+        let stored: Vec<_> = options.keys.iter().map(|key| (layout(key), key.as_str())).collect();
+        let queue = stored.iter().position(|(stored, _)| matches!(stored, StoredLock::Queue(_)));
+        match queue.filter(|_| !options.system.get().has_queues()) {
+            Some(at) => Err(FieldPath::top("keys").index(at).says(format!(
+                "its lock is stored as a queue, which `{}` does not have: store it as a key",
+                options.system
+            ))),
+            None => Ok(stored),
+        }
     }
 
     /// Refuses a mutant without a given lock, worker or resource: no code would make the mistake.
@@ -165,13 +200,15 @@ impl Subject for Lab {
                 workloads::main(process, Arc::clone(&options), number, given.clone())
             });
         }
-        for (name, host) in hosts(options, self.arm.fencing(), self.resource.as_ref()) {
+        let stored = self.stored_locks(options)?;
+        for (name, host) in hosts(options, self.arm.fencing(), self.resource.as_ref(), &stored) {
             if name == RESOURCE {
                 sim.shared_resource(&name, host);
             } else {
                 sim.shared_host(&name, host);
             }
         }
+        self.checks.iter().for_each(|add| add(sim));
         let system = options.system.get();
         system.prepare(sim);
         if let Some(cluster) = options.cluster() {

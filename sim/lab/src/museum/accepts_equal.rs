@@ -1,15 +1,14 @@
 //! The resource accepts a token equal to the highest one, even from another owner.
 
+use crate::kit::{ResourceMistake, Shelf};
 use resource::ResourceKey;
 use resource::fence::{Fence, Fencing, Position, WriteOutcome, judge};
 use resource::store::Write;
 
-use super::store::{Mistake, Shelf};
-
 /// Refuses lower tokens only.
 pub(super) struct AcceptsEqual;
 
-impl Mistake for AcceptsEqual {
+impl ResourceMistake for AcceptsEqual {
     async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
         let passes = |fence: &Fence| match fence.max_fence() {
             Some(seen) if position.token() < seen => {

@@ -2,14 +2,13 @@
 //!
 //! Source: ShedLock's Redis provider with `safeUpdate` off.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime, timeout_at};
-
-use super::lock::{Attempt, Mistake};
 
 /// Releases and renews without a check of the owner.
 pub(super) struct BlindDel;
 
-impl Mistake for BlindDel {
+impl LockMistake for BlindDel {
     async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
         let since = own.runtime().now();
         let ttl = own.claim.ttl.as_millis() as u64;

@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
+use crate::kit::{ResourceMistake, Shelf};
 use dlock::Runtime;
 use resource::ResourceKey;
 use resource::fence::{Fence, Fencing, Position, WriteOutcome, judge};
 use resource::store::Write;
-
-use super::store::{Mistake, Shelf};
 
 /// The longest time of its slow disk between the check and the write.
 const DISK_MAX: Duration = Duration::from_millis(64);
@@ -16,7 +15,7 @@ const DISK_MAX: Duration = Duration::from_millis(64);
 /// Lets time pass between the check and the write.
 pub(super) struct CheckThenWrite;
 
-impl Mistake for CheckThenWrite {
+impl ResourceMistake for CheckThenWrite {
     async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
         let passes = |fence: &Fence| judge(fence.highest.as_ref(), position, write.owner.as_ref());
         if let Some(refused) = shelf.refusal(key, write, passes) {

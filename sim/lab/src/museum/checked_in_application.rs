@@ -3,6 +3,7 @@
 //!
 //! Source: common.
 
+use crate::kit::{Hands, ResourceMistake, Shelf, WorkerMistake};
 use dlock::{AnyBackend, Handle};
 use resource::ResourceKey;
 use resource::client::ReadAnswer;
@@ -10,13 +11,10 @@ use resource::fence::{Fencing, Position, WriteOutcome};
 use resource::store::Write;
 use sim::world::runtime::SimRuntime;
 
-use super::store::{self, Shelf};
-use super::worker::{self, Hands};
-
 /// Checks, then writes, in two requests.
 pub(super) struct CheckedInApplication;
 
-impl worker::Mistake for CheckedInApplication {
+impl WorkerMistake for CheckedInApplication {
     async fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) {
         let deadline = handle.valid_until();
         let Ok(ReadAnswer::Read(snapshot)) = hands.client.read(&hands.resource, deadline).await else {
@@ -29,7 +27,7 @@ impl worker::Mistake for CheckedInApplication {
     }
 }
 
-impl store::Mistake for CheckedInApplication {
+impl ResourceMistake for CheckedInApplication {
     async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, _: Position) -> WriteOutcome {
         shelf.apply(key, write, write.guard, Fencing::Off)
     }

@@ -5,13 +5,13 @@
 
 use dlock::{Answer, BackendError, FencingToken, Instant, Runtime};
 
-use super::lock::{Attempt, Mistake};
+use crate::kit::{Attempt, LockMistake};
 use crate::wire::ask;
 
 /// Acquires, then counts.
 pub(super) struct CounterAfter;
 
-impl Mistake for CounterAfter {
+impl LockMistake for CounterAfter {
     const SENDS: bool = true;
     const ASKS_AGAIN: bool = true;
 

@@ -5,13 +5,13 @@
 
 use dlock::{Answer, BackendError, FencingToken, Instant, Runtime};
 
-use super::lock::{Attempt, Mistake};
+use crate::kit::{Attempt, LockMistake};
 use crate::wire::ask;
 
 /// Counts, then acquires.
 pub(super) struct CounterBefore;
 
-impl Mistake for CounterBefore {
+impl LockMistake for CounterBefore {
     const SENDS: bool = true;
 
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {

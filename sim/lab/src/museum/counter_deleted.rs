@@ -2,14 +2,13 @@
 //!
 //! Source: Redisson, whose `RFencedLock` keeps its counter in a key that a `delete` of the lock also deletes.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Released, timeout_at};
-
-use super::lock::{Attempt, Mistake};
 
 /// Deletes the counter with the lock.
 pub(super) struct CounterDeleted;
 
-impl Mistake for CounterDeleted {
+impl LockMistake for CounterDeleted {
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         let released = own.correct.release(deadline).await?;
         if released == Released::Done {

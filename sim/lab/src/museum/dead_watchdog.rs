@@ -3,14 +3,13 @@
 //!
 //! Source: Redisson issue 3194.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
-
-use super::lock::{Attempt, Mistake};
 
 /// Renews until a renewal fails, and never again.
 pub(super) struct DeadWatchdog;
 
-impl Mistake for DeadWatchdog {
+impl LockMistake for DeadWatchdog {
     async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
         if own.client.is_set() {
             return Ok(Renewal::Extended { since: own.runtime().now(), left: own.claim.ttl });

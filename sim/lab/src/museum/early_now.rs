@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use dlock::{Answer, BackendError, FencingToken, Instant, Runtime};
 
-use super::lock::{Attempt, Mistake};
 use super::scripted::ACQUIRE;
+use crate::kit::{Attempt, LockMistake};
 
 /// The shortest time for which a key is stored.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -16,7 +16,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// Computes the end of the lease once.
 pub(super) struct EarlyNow;
 
-impl Mistake for EarlyNow {
+impl LockMistake for EarlyNow {
     const SENDS: bool = true;
 
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {

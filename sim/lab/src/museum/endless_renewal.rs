@@ -3,14 +3,13 @@
 //!
 //! Source: Redisson's watchdog, which knows the client, but not if the thread that held the lock still runs.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
-
-use super::lock::{Attempt, Mistake};
 
 /// Renews by a task of its own, from the first renewal on.
 pub(super) struct EndlessRenewal;
 
-impl Mistake for EndlessRenewal {
+impl LockMistake for EndlessRenewal {
     async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
         if own.noted.is_none() {
             own.noted = Some(1);

@@ -10,11 +10,10 @@ use resource::http::Config;
 use sim::servers::resource::ResourceHost;
 use sim::world::runtime::SimRuntime;
 
-use super::correct::Faultless;
-use super::lock::{self, on};
 use super::plain_redlock::{Flaw, on_redlock};
-use super::store::{self, resource};
-use super::worker::{self, rounds};
+use crate::kit::{
+    Faultless, LockMistake, ResourceMistake, WorkerMistake, lock_with, resource_with, rounds_with,
+};
 use crate::{Lab, Options, System, Tokens, Workplace};
 
 type MakeLock = Box<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
@@ -45,14 +44,18 @@ struct Parts {
 
 impl Exhibit {
     /// Creates an exhibit of a lock on one Redis.
-    pub(super) fn redis<M: lock::Mistake>() -> Self {
-        Self::default().and(System::REDIS, on::<Redis<SimRuntime>, M>, on::<Redis<SimRuntime>, Faultless>)
+    pub(super) fn redis<M: LockMistake>() -> Self {
+        Self::default().and(
+            System::REDIS,
+            lock_with::<Redis<SimRuntime>, M>,
+            lock_with::<Redis<SimRuntime>, Faultless>,
+        )
     }
 
     /// Sets the twin on one Redis, for a mistake whose correct form needs more than the library's calls.
-    pub(super) fn twin<M: lock::Mistake>(mut self) -> Self {
+    pub(super) fn twin<M: LockMistake>(mut self) -> Self {
         self.twin.locks.retain(|(system, _)| *system != System::REDIS);
-        self.twin.locks.push((System::REDIS, Box::new(on::<Redis<SimRuntime>, M>)));
+        self.twin.locks.push((System::REDIS, Box::new(lock_with::<Redis<SimRuntime>, M>)));
         self
     }
 
@@ -73,23 +76,27 @@ impl Exhibit {
     }
 
     /// Creates an exhibit of a lock on etcd.
-    pub(super) fn etcd<M: lock::Mistake<Etcd<SimRuntime>>>() -> Self {
+    pub(super) fn etcd<M: LockMistake<Etcd<SimRuntime>>>() -> Self {
         Self::default().and_etcd::<M>()
     }
 
     /// Adds a lock on etcd.
-    pub(super) fn and_etcd<M: lock::Mistake<Etcd<SimRuntime>>>(self) -> Self {
-        self.and(System::ETCD, on::<Etcd<SimRuntime>, M>, on::<Etcd<SimRuntime>, Faultless>)
+    pub(super) fn and_etcd<M: LockMistake<Etcd<SimRuntime>>>(self) -> Self {
+        self.and(System::ETCD, lock_with::<Etcd<SimRuntime>, M>, lock_with::<Etcd<SimRuntime>, Faultless>)
     }
 
     /// Creates an exhibit of a lock on ZooKeeper.
-    pub(super) fn zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>() -> Self {
+    pub(super) fn zookeeper<M: LockMistake<ZooKeeper<SimRuntime>>>() -> Self {
         Self::default().and_zookeeper::<M>()
     }
 
     /// Adds a lock on ZooKeeper.
-    pub(super) fn and_zookeeper<M: lock::Mistake<ZooKeeper<SimRuntime>>>(self) -> Self {
-        self.and(System::ZOOKEEPER, on::<ZooKeeper<SimRuntime>, M>, on::<ZooKeeper<SimRuntime>, Faultless>)
+    pub(super) fn and_zookeeper<M: LockMistake<ZooKeeper<SimRuntime>>>(self) -> Self {
+        self.and(
+            System::ZOOKEEPER,
+            lock_with::<ZooKeeper<SimRuntime>, M>,
+            lock_with::<ZooKeeper<SimRuntime>, Faultless>,
+        )
     }
 
     /// Creates an exhibit of a lock on ZooKeeper that shares nothing with the library's, with its twin.
@@ -112,22 +119,22 @@ impl Exhibit {
     }
 
     /// Creates an exhibit of workers, with any lock.
-    pub(super) fn worker<M: worker::Mistake>() -> Self {
+    pub(super) fn worker<M: WorkerMistake>() -> Self {
         let mut exhibit = Self::default();
-        exhibit.mistaken.worker = Some(rounds::<M>);
-        exhibit.twin.worker = Some(rounds::<Faultless>);
+        exhibit.mistaken.worker = Some(rounds_with::<M>);
+        exhibit.twin.worker = Some(rounds_with::<Faultless>);
         exhibit
     }
 
     /// Creates an exhibit of the resource, with any lock.
-    pub(super) fn resource<M: store::Mistake>() -> Self {
+    pub(super) fn resource<M: ResourceMistake>() -> Self {
         Self::default().and_resource::<M>()
     }
 
     /// Adds the resource.
-    pub(super) fn and_resource<M: store::Mistake>(mut self) -> Self {
-        self.mistaken.resource = Some(resource::<M>);
-        self.twin.resource = Some(resource::<Faultless>);
+    pub(super) fn and_resource<M: ResourceMistake>(mut self) -> Self {
+        self.mistaken.resource = Some(resource_with::<M>);
+        self.twin.resource = Some(resource_with::<Faultless>);
         self
     }
 

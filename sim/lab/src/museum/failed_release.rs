@@ -3,15 +3,14 @@
 //!
 //! Source: CURATOR-678.
 
+use crate::Correct;
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Released};
-
-use super::correct::Correct;
-use super::lock::{Attempt, Mistake};
 
 /// Forgets a lease that it could not release.
 pub(super) struct FailedRelease;
 
-impl<B: Correct> Mistake<B> for FailedRelease {
+impl<B: Correct> LockMistake<B> for FailedRelease {
     async fn release(own: &mut Attempt<B>, deadline: Instant) -> Result<Released, BackendError> {
         let released = own.correct.release(deadline).await;
         if released.is_err() {

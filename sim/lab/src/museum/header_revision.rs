@@ -4,16 +4,15 @@
 //!
 //! Source: possible with etcd's `concurrency.Mutex`, which has both.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::etcd::Etcd;
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant};
 use sim::world::runtime::SimRuntime;
 
-use super::lock::{Attempt, Mistake};
-
 /// Uses the header's revision as the token, unless it had to wait.
 pub(super) struct HeaderRevision;
 
-impl Mistake<Etcd<SimRuntime>> for HeaderRevision {
+impl LockMistake<Etcd<SimRuntime>> for HeaderRevision {
     async fn request(own: &mut Attempt<Etcd<SimRuntime>>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if let Answer::Queued { position } = answer {

@@ -3,15 +3,14 @@
 //!
 //! Source: microsoft/etcd3 issue 155.
 
+use crate::Correct;
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
-
-use super::correct::Correct;
-use super::lock::{Attempt, Mistake};
 
 /// Declares the loss two TTLs after the last renewal.
 pub(super) struct LateLoss;
 
-impl<B: Correct> Mistake<B> for LateLoss {
+impl<B: Correct> LockMistake<B> for LateLoss {
     async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if let Answer::Granted { since, .. } = answer {

@@ -3,16 +3,15 @@
 //!
 //! Source: etcd, `contrib/lock`, whose storage compares the version of a request with the lease's id.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::etcd::Etcd;
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant};
 use sim::world::runtime::SimRuntime;
 
-use super::lock::{Attempt, Mistake};
-
 /// Uses the lease's id as the token.
 pub(super) struct LeaseIdToken;
 
-impl Mistake<Etcd<SimRuntime>> for LeaseIdToken {
+impl LockMistake<Etcd<SimRuntime>> for LeaseIdToken {
     async fn request(own: &mut Attempt<Etcd<SimRuntime>>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         let Answer::Granted { since, left, .. } = answer else { return Ok(answer) };

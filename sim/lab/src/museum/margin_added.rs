@@ -2,15 +2,14 @@
 //!
 //! Source: redlock-py issue 3, redsync issue 37.
 
+use crate::Correct;
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal};
-
-use super::correct::Correct;
-use super::lock::{Attempt, Mistake};
 
 /// Adds the margin.
 pub(super) struct MarginAdded;
 
-impl<B: Correct> Mistake<B> for MarginAdded {
+impl<B: Correct> LockMistake<B> for MarginAdded {
     async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         Ok(match answer {

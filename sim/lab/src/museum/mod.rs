@@ -2,22 +2,19 @@
 //! must convict each of them.
 //!
 //! [`Mutant`] lists them, a row each; [`run_with`] runs a schedule with one; [`Museum`] is the laboratory
-//! with one. Each mistake has a file of its own, on top of a correct lock (`lock.rs`, `correct.rs`,
-//! `scripted.rs`), worker (`worker.rs`) or resource (`store.rs`). They use only what any user of the crate
-//! has: `sim/lab/tests/museum_outside.rs` compiles these files outside the crate.
+//! with one. Each mistake has a file of its own, made with the parts of [`kit`](crate::kit). They use only
+//! public items: `sim/lab/tests/museum_outside.rs` compiles these files outside the crate.
 
 mod accepts_equal;
 mod blind_del;
 mod check_then_write;
 mod checked_in_application;
-mod correct;
 mod counter_after;
 mod counter_before;
 mod counter_deleted;
 mod dead_watchdog;
 mod early_now;
 mod endless_renewal;
-mod etcd;
 mod exhibit;
 mod failed_release;
 mod forgetful_nodes;
@@ -27,7 +24,6 @@ mod ignores_version;
 mod late_loss;
 mod lease_id_token;
 mod line;
-mod lock;
 mod margin_added;
 mod no_cleanup;
 mod old_session_node;
@@ -45,7 +41,6 @@ mod scripted;
 mod setnx;
 mod shared_token;
 mod started_at;
-mod store;
 mod string_tokens;
 mod subject;
 mod token_as_value;
@@ -56,7 +51,6 @@ mod unchecked;
 mod unchecked_waiter;
 mod validity_from_reply;
 mod wall_clock;
-mod worker;
 mod write_after_release;
 
 pub use subject::{Museum, load, run, run_with};

@@ -2,14 +2,13 @@
 //!
 //! Source: issue 6864 of sim (simstudioai).
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, Instant};
-
-use super::lock::{Attempt, Mistake};
 
 /// Reads a lost answer as "not acquired".
 pub(super) struct NoCleanup;
 
-impl Mistake for NoCleanup {
+impl LockMistake for NoCleanup {
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
         // This acquisition is never released.
         let mut forgotten = own.another();

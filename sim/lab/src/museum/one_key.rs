@@ -5,12 +5,12 @@
 
 use dlock::LockKey;
 
-use super::worker::Mistake;
+use crate::kit::WorkerMistake;
 
 /// Locks the type of the resource.
 pub(super) struct OneKey;
 
-impl Mistake for OneKey {
+impl WorkerMistake for OneKey {
     fn lock_key(key: LockKey) -> LockKey {
         LockKey::new(key.resource_type(), "all").unwrap_or(key)
     }

@@ -3,9 +3,8 @@
 //!
 //! Source: redsync, which takes any connection of its pool for the release.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{BackendError, Instant, Released};
-
-use super::lock::{Attempt, Mistake};
 
 /// Deletes the key if it holds the owner.
 const RELEASE: &str =
@@ -14,7 +13,7 @@ const RELEASE: &str =
 /// Releases once, on another connection, and never again.
 pub(super) struct OvertakingRelease;
 
-impl Mistake for OvertakingRelease {
+impl LockMistake for OvertakingRelease {
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         let mut command = redis::cmd("EVAL");
         command.arg(RELEASE).arg(1).arg(own.claim.key.owner_key()).arg(own.claim.owner.as_str());

@@ -3,17 +3,15 @@
 //!
 //! Source: etcd issue 14704.
 
+use crate::kit::{Attempt, LockMistake, etcd::queue};
 use dlock::etcd::Etcd;
 use dlock::{Acquisition, Answer, BackendError, Instant, Released, Runtime};
 use sim::world::runtime::SimRuntime;
 
-use super::etcd::queue;
-use super::lock::{Attempt, Mistake};
-
 /// Deletes the queue unless it holds the lock.
 pub(super) struct PrefixDeleted;
 
-impl Mistake<Etcd<SimRuntime>> for PrefixDeleted {
+impl LockMistake<Etcd<SimRuntime>> for PrefixDeleted {
     async fn request(own: &mut Attempt<Etcd<SimRuntime>>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if let Answer::Granted { .. } = answer {

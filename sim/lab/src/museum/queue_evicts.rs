@@ -3,16 +3,15 @@
 //!
 //! Source: Redisson issue 1104.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::etcd::Etcd;
 use dlock::{Acquisition, Answer, BackendError, Instant, Runtime};
 use sim::world::runtime::SimRuntime;
 
-use super::lock::{Attempt, Mistake};
-
 /// Deletes the key ahead after a TTL.
 pub(super) struct QueueEvicts;
 
-impl Mistake<Etcd<SimRuntime>> for QueueEvicts {
+impl LockMistake<Etcd<SimRuntime>> for QueueEvicts {
     async fn request(own: &mut Attempt<Etcd<SimRuntime>>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if let Answer::Queued { position } = answer {

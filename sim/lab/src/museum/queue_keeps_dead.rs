@@ -3,16 +3,15 @@
 //!
 //! Source: Redisson issue 3004.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::etcd::Etcd;
 use dlock::{Acquisition, Answer, BackendError, Instant};
 use sim::world::runtime::SimRuntime;
 
-use super::lock::{Attempt, Mistake};
-
 /// Takes its place in the queue without a lease.
 pub(super) struct QueueKeepsDead;
 
-impl Mistake<Etcd<SimRuntime>> for QueueKeepsDead {
+impl LockMistake<Etcd<SimRuntime>> for QueueKeepsDead {
     async fn request(own: &mut Attempt<Etcd<SimRuntime>>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if own.noted.is_none() {

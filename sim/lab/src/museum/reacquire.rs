@@ -3,14 +3,13 @@
 //!
 //! Source: redis-semaphore issue 175, redlock-rb issue 36.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal};
-
-use super::lock::{Attempt, Mistake};
 
 /// Acquires again in a renewal.
 pub(super) struct SilentReacquire;
 
-impl Mistake for SilentReacquire {
+impl LockMistake for SilentReacquire {
     async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
         let renewal = own.correct.renew(deadline).await?;
         if renewal != Renewal::NotOwner {

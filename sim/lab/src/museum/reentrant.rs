@@ -3,15 +3,14 @@
 //!
 //! Source: Redisson's `RFencedLock`.
 
+use crate::kit::{Hands, WorkerMistake};
 use dlock::{AnyBackend, FencingToken, Handle};
 use sim::world::runtime::SimRuntime;
-
-use super::worker::{Hands, Mistake};
 
 /// Writes in an inner section, then in the outer one.
 pub(super) struct Reentrant;
 
-impl Mistake for Reentrant {
+impl WorkerMistake for Reentrant {
     async fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) {
         let mut command = redis::cmd("INCR");
         let count = hands.wire.ask::<u64>(command.arg(handle.key().fence_key())).await;

@@ -2,15 +2,14 @@
 //!
 //! Source: Redisson issue 4698, Consul issue 18271.
 
+use crate::Correct;
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Renewal, Runtime};
-
-use super::correct::Correct;
-use super::lock::{Attempt, Mistake};
 
 /// Ignores a failed renewal.
 pub(super) struct RenewalLogged;
 
-impl<B: Correct> Mistake<B> for RenewalLogged {
+impl<B: Correct> LockMistake<B> for RenewalLogged {
     async fn renew(own: &mut Attempt<B>, deadline: Instant) -> Result<Renewal, BackendError> {
         match own.correct.renew(deadline).await {
             Ok(Renewal::Extended { since, left }) => Ok(Renewal::Extended { since, left }),

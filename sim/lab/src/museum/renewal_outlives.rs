@@ -4,14 +4,13 @@
 //! Source: Redisson issue 7272, where an unlock misses a renewal that is not scheduled yet. Here it misses
 //! the renewal because its own request failed.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime};
-
-use super::lock::{Attempt, Mistake};
 
 /// Stops its renewals only if the release succeeds.
 pub(super) struct RenewalOutlives;
 
-impl Mistake for RenewalOutlives {
+impl LockMistake for RenewalOutlives {
     async fn release(own: &mut Attempt, deadline: Instant) -> Result<Released, BackendError> {
         let released = own.correct.release(deadline).await;
         if released.is_err() && !own.needs_cleanup() {

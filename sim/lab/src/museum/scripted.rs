@@ -1,9 +1,8 @@
 //! The correct forms of locks that send their own scripts. A schedule that convicts the mistake must acquit
 //! these.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, Released, Renewal, Runtime};
-
-use super::lock::{Attempt, Mistake};
 
 /// Stores the owner for the TTL and counts the grant, unless another owner is stored. The count is read as
 /// text, since a number of Lua is exact up to 2^53 only.
@@ -21,7 +20,7 @@ const RENEW: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
 /// Acquires, counts and sets the TTL in one step.
 pub(super) struct InOneStep;
 
-impl Mistake for InOneStep {
+impl LockMistake for InOneStep {
     const SENDS: bool = true;
 
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
@@ -37,7 +36,7 @@ impl Mistake for InOneStep {
 /// Compares the owner when it renews and when it releases.
 pub(super) struct ByOwner;
 
-impl Mistake for ByOwner {
+impl LockMistake for ByOwner {
     async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
         let since = own.runtime().now();
         let is_extended = run::<bool>(own, RENEW, deadline).await?;

@@ -4,13 +4,13 @@
 
 use dlock::{Answer, BackendError, FencingToken, Instant, Runtime, timeout_at};
 
-use super::lock::{Attempt, Mistake};
+use crate::kit::{Attempt, LockMistake};
 use crate::wire::ask;
 
 /// Acquires with two commands.
 pub(super) struct SetnxThenPexpire;
 
-impl Mistake for SetnxThenPexpire {
+impl LockMistake for SetnxThenPexpire {
     const SENDS: bool = true;
 
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {

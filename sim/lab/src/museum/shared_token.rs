@@ -6,14 +6,13 @@
 //!
 //! Source: aredis issue 119.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime};
-
-use super::lock::{Attempt, Mistake};
 
 /// Acts for any task that holds the lock.
 pub(super) struct SharedToken;
 
-impl Mistake for SharedToken {
+impl LockMistake for SharedToken {
     async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
         let since = own.runtime().now();
         let ttl = own.claim.ttl.as_millis() as u64;

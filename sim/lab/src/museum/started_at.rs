@@ -4,9 +4,8 @@
 //! Source: the recipe of `SETNX` with a timestamp as the value, in the documentation of Redis before 2.6.12;
 //! lock tables with a column `started_at`.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, Renewal, Runtime};
-
-use super::lock::{Attempt, Mistake};
 
 /// Makes the lease another owner's, and counts the grant. The count is read as text, since a number of Lua is
 /// exact up to 2^53 only.
@@ -16,7 +15,7 @@ const TAKE_OVER: &str = "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) \
 /// Takes over a lease that it judges to be over.
 pub(super) struct StartedAt;
 
-impl Mistake for StartedAt {
+impl LockMistake for StartedAt {
     const SENDS: bool = true;
 
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {

@@ -5,16 +5,15 @@
 
 use std::cmp::Ordering;
 
+use crate::kit::{ResourceMistake, Shelf};
 use resource::ResourceKey;
 use resource::fence::{Fence, Fencing, Position, Refusal, WriteOutcome, judge};
 use resource::store::Write;
 
-use super::store::{Mistake, Shelf};
-
 /// Compares digit by digit, from the left.
 pub(super) struct StringTokens;
 
-impl Mistake for StringTokens {
+impl ResourceMistake for StringTokens {
     async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
         match shelf.refusal(key, write, |fence| passes(fence, write, position)) {
             Some(refused) => refused,

@@ -6,9 +6,8 @@
 //!
 //! Source: recipes that save a key by storing the token where the owner belongs.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, Instant, Released, Renewal, Runtime};
-
-use super::lock::{Attempt, Mistake};
 
 /// Deletes the key if it stores the owner, or if the counter is at the token.
 const RELEASE: &str = "local is_own = redis.call('GET', KEYS[1]) == ARGV[3] \
@@ -23,7 +22,7 @@ const RENEW: &str = "local is_own = redis.call('GET', KEYS[1]) == ARGV[3] \
 /// Compares tokens.
 pub(super) struct TokenAsValue;
 
-impl Mistake for TokenAsValue {
+impl LockMistake for TokenAsValue {
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         if let Answer::Granted { token, .. } = answer {

@@ -3,14 +3,13 @@
 //!
 //! Source: Redisson's `RFencedLock`.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, timeout_at};
-
-use super::lock::{Attempt, Mistake};
 
 /// Reads the token after the acquire.
 pub(super) struct TokenByGet;
 
-impl Mistake for TokenByGet {
+impl LockMistake for TokenByGet {
     // If the GET fails, the server may still hold the lease.
     const SENDS: bool = true;
 

@@ -5,16 +5,15 @@
 //!
 //! Source: services that keep "the highest token so far" in a field.
 
+use crate::kit::{ResourceMistake, Shelf};
 use resource::ResourceKey;
 use resource::fence::{Fencing, Mark, Position, WriteOutcome, judge};
 use resource::store::Write;
 
-use super::store::{Mistake, Shelf};
-
 /// Checks only the tokens that the writer's own instance has seen.
 pub(super) struct TokenInMemory;
 
-impl Mistake for TokenInMemory {
+impl ResourceMistake for TokenInMemory {
     async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
         let owner = write.owner.as_ref();
         let name = owner.map(|owner| owner.as_str().split(':').next().unwrap_or_default().to_owned());

@@ -4,14 +4,13 @@
 //!
 //! Source: made up, as a measure of searches that need two faults in the right order.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, BackendError, Instant, Released, Renewal, Runtime};
-
-use super::lock::{Attempt, Mistake};
 
 /// Ignores the missing answer to the first renewal after a release that failed twice.
 pub(super) struct TwoStep;
 
-impl Mistake for TwoStep {
+impl LockMistake for TwoStep {
     async fn renew(own: &mut Attempt, deadline: Instant) -> Result<Renewal, BackendError> {
         let renewal = own.correct.renew(deadline).await;
         match renewal {

@@ -2,15 +2,14 @@
 //!
 //! Source: node-redlock issue 299.
 
+use crate::Correct;
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, Instant, Runtime};
-
-use super::correct::Correct;
-use super::lock::{Attempt, Mistake};
 
 /// Treats a grant that is too old as new.
 pub(super) struct ValidityUnchecked;
 
-impl<B: Correct> Mistake<B> for ValidityUnchecked {
+impl<B: Correct> LockMistake<B> for ValidityUnchecked {
     async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let answer = own.correct.request(deadline).await?;
         let now = own.runtime().now();

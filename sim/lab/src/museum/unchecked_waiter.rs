@@ -3,16 +3,15 @@
 //!
 //! Source: etcd issues 11456 and 9921.
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::etcd::Etcd;
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, Runtime};
 use sim::world::runtime::SimRuntime;
 
-use super::lock::{Attempt, Mistake};
-
 /// Checks only that nobody is ahead of the place that it had.
 pub(super) struct UncheckedWaiter;
 
-impl Mistake<Etcd<SimRuntime>> for UncheckedWaiter {
+impl LockMistake<Etcd<SimRuntime>> for UncheckedWaiter {
     async fn request(own: &mut Attempt<Etcd<SimRuntime>>, deadline: Instant) -> Result<Answer, BackendError> {
         let Some(position) = own.noted else {
             let answer = own.correct.request(deadline).await?;

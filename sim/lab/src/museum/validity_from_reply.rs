@@ -3,15 +3,14 @@
 //!
 //! Source: etcd's client, `client/v3/lease.go`.
 
+use crate::Correct;
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
-
-use super::correct::Correct;
-use super::lock::{Attempt, Mistake};
 
 /// Counts validity from the reply.
 pub(super) struct ValidityFromReply;
 
-impl<B: Correct> Mistake<B> for ValidityFromReply {
+impl<B: Correct> LockMistake<B> for ValidityFromReply {
     async fn request(own: &mut Attempt<B>, deadline: Instant) -> Result<Answer, BackendError> {
         let sent = own.runtime().now();
         let answer = own.correct.request(deadline).await?;

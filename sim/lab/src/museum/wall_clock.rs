@@ -5,15 +5,14 @@
 
 use std::time::Duration;
 
+use crate::kit::{Attempt, LockMistake};
 use dlock::{Acquisition, Answer, BackendError, Instant, Renewal, Runtime};
 use sim::world::runtime::SimRuntime;
-
-use super::lock::{Attempt, Mistake};
 
 /// Measures on the wall clock.
 pub(super) struct WallClock;
 
-impl Mistake for WallClock {
+impl LockMistake for WallClock {
     async fn request(own: &mut Attempt, deadline: Instant) -> Result<Answer, BackendError> {
         let began = Readings::of(own.runtime());
         let answer = own.correct.request(deadline).await?;

@@ -3,16 +3,15 @@
 //!
 //! Source: common.
 
+use crate::kit::{Hands, WorkerMistake};
 use dlock::{AnyBackend, Handle};
 use sim::sim::Section;
 use sim::world::runtime::SimRuntime;
 
-use super::worker::{Hands, Mistake};
-
 /// Writes nothing while it holds the lock, and writes after the release.
 pub(super) struct WriteAfterRelease;
 
-impl Mistake for WriteAfterRelease {
+impl WorkerMistake for WriteAfterRelease {
     async fn write(_: &Hands, _: &Handle<AnyBackend<SimRuntime>>) {}
 
     async fn end(hands: &Hands, handle: Handle<AnyBackend<SimRuntime>>, section: Section) {

@@ -42,6 +42,7 @@ mod hosts;
 mod hunts;
 mod import_cycles;
 mod init;
+mod kit;
 mod limits;
 mod lines;
 mod museum;

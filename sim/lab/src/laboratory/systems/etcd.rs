@@ -12,7 +12,7 @@ use sim::servers::host::Host;
 use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid, Schedule, Span};
 
-use super::super::given::{Correct, Workplace};
+use super::super::given::{Correct, StoredLock, Workplace};
 use super::super::options::Options;
 use super::super::point::{Point, ProcessKind};
 use super::super::rounds::{apart, work};
@@ -48,15 +48,24 @@ impl LockSystem for Cluster {
         numbered(NAME, MEMBERS, ProcessKind::Etcd)
     }
 
-    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
+    fn has_queues(&self) -> bool {
+        true
+    }
+
+    fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
         let mut setup = etcd::ClusterOptions::new(NAME, names(&self.servers(options)));
         setup.rechecks_waiters = !options.etcd.trusts_waiters;
         let cluster = etcd::Cluster::new(setup);
-        let host = |name: String| {
-            let member = cluster.member(&name)?;
+        let host = |(number, name): (usize, String)| {
+            // The whole cluster knows them from its first member.
+            let stored = if number == 0 { stored } else { &[] };
+            let member = stored.iter().fold(cluster.member(&name)?, |member, (stored, lock)| match stored {
+                StoredLock::Key(key) => member.lock_key(key.as_str(), *lock),
+                StoredLock::Queue(prefix) => member.lock_queue(prefix.as_str(), *lock),
+            });
             Some((name, Arc::new(member) as Arc<dyn Host>))
         };
-        names(&self.servers(options)).into_iter().filter_map(host).collect()
+        names(&self.servers(options)).into_iter().enumerate().filter_map(host).collect()
     }
 
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
@@ -74,8 +83,8 @@ impl LockSystem for Cluster {
         }
     }
 
-    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
-        Some(AnyBackend::new(Etcd::at(path)?))
+    fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        Some(AnyBackend::new(Etcd::at(place)?))
     }
 
     fn cluster(&self) -> Option<(&'static str, ProcessKind)> {
@@ -143,7 +152,7 @@ impl LockSystem for Cluster {
 }
 
 impl Correct for Etcd<SimRuntime> {
-    fn at(path: &Workplace<'_>) -> Option<Self> {
-        Self::new(path.runtime.clone(), &path.servers, EtcdOptions::new(path.lock.ttl)).ok()
+    fn at(place: &Workplace<'_>) -> Option<Self> {
+        Self::new(place.runtime.clone(), &place.servers, EtcdOptions::new(place.lock.ttl)).ok()
     }
 }

@@ -16,7 +16,7 @@ use sim::servers::host::Host;
 use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid, Schedule, Sim, Span, UnknownName};
 
-use super::given::{Correct, Workplace};
+use super::given::{Correct, StoredLock, Workplace};
 use super::options::Options;
 use super::point::{Point, ProcessKind};
 use super::rounds::{apart, work};
@@ -65,11 +65,11 @@ impl System {
 
     /// Returns the definition of the system.
     pub(super) fn get(self) -> &'static dyn LockSystem {
-        SYSTEMS[self.path()]
+        SYSTEMS[self.row()]
     }
 
     /// Returns the position in the table. Only rows of the table make a `System`.
-    fn path(self) -> usize {
+    fn row(self) -> usize {
         SYSTEMS.iter().position(|system| system.name() == self).unwrap_or_default()
     }
 }
@@ -82,7 +82,7 @@ impl PartialOrd for System {
 
 impl Ord for System {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.path().cmp(&other.path())
+        self.row().cmp(&other.row())
     }
 }
 
@@ -127,8 +127,14 @@ pub(super) trait LockSystem: Sync {
     /// Returns the lock servers with their kinds, in order.
     fn servers(&self, options: &Options) -> Vec<(String, ProcessKind)>;
 
-    /// Returns the servers as hosts, in the same order.
-    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)>;
+    /// Returns the servers as hosts, in the same order. Their histories have the locks in `stored`, too, each
+    /// with its key in the schedule.
+    fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)>;
+
+    /// Returns true if a lock may be stored as a queue of keys.
+    fn has_queues(&self) -> bool {
+        false
+    }
 
     /// Returns the addresses of the lock servers for this worker.
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String>;
@@ -147,9 +153,9 @@ pub(super) trait LockSystem: Sync {
     /// Works all rounds with the system's own lock.
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()>;
 
-    /// Makes the library's lock of the worker at `path`; `None` if the library has no such lock.
-    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
-        let _ = path;
+    /// Makes the library's lock of the worker at `place`; `None` if the library has no such lock.
+    fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        let _ = place;
         None
     }
 

@@ -15,7 +15,7 @@ use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid, Schedule, Sim};
 
 use super::super::get_then_del::GetThenDel;
-use super::super::given::{Correct, Workplace};
+use super::super::given::{Correct, StoredLock, Workplace};
 use super::super::options::Options;
 use super::super::point::{Point, ProcessKind};
 use super::super::rounds::{apart, work};
@@ -64,9 +64,9 @@ impl LockSystem for One {
         servers
     }
 
-    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
+    fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
         let host = |(name, kind): (String, ProcessKind)| {
-            let host = host(options).primary_name(LOCK_NAME);
+            let host = host(options, stored).primary_name(LOCK_NAME);
             let host = if kind == ProcessKind::Replica {
                 host.replica_of(&format!("{PRIMARY}:{PORT}"))
             } else {
@@ -90,8 +90,8 @@ impl LockSystem for One {
         }
     }
 
-    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
-        Some(AnyBackend::new(Redis::at(path)?))
+    fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        Some(AnyBackend::new(Redis::at(place)?))
     }
 
     fn prepare(&self, sim: &mut Sim) {
@@ -173,8 +173,8 @@ impl LockSystem for One {
 }
 
 impl Correct for Redis<SimRuntime> {
-    fn at(path: &Workplace<'_>) -> Option<Self> {
-        Self::new(path.runtime.clone(), path.servers.first()?, path.options.redis_lock()).ok()
+    fn at(place: &Workplace<'_>) -> Option<Self> {
+        Self::new(place.runtime.clone(), place.servers.first()?, place.options.redis_lock()).ok()
     }
 }
 
@@ -212,11 +212,16 @@ pub(super) fn tokens(options: &Options) -> TokenSource {
 }
 
 /// Creates a Redis server from the options, with the initial values of the fence counters.
-pub(super) fn host(options: &Options) -> RedisHost {
+pub(super) fn host(options: &Options, stored: &[(StoredLock, &str)]) -> RedisHost {
     let host = RedisHost::new().persistence(match options.redis.persistence {
         Persistence::None => server::Persistence::None,
         Persistence::EverySec => server::Persistence::EverySecond,
         Persistence::Always => server::Persistence::Always,
+    });
+    let host = stored.iter().fold(host, |host, (stored, lock)| match stored {
+        StoredLock::Key(key) => host.lock_key(key.as_str(), *lock),
+        // Refused before: Redis has no queues.
+        StoredLock::Queue(_) => host,
     });
     if options.redis.fence_start == 0 {
         return host;

@@ -12,7 +12,7 @@ use sim::servers::redis::PORT;
 use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid};
 
-use super::super::given::{Correct, Workplace};
+use super::super::given::{Correct, StoredLock, Workplace};
 use super::super::options::Options;
 use super::super::point::ProcessKind;
 use super::super::rounds::apart;
@@ -46,8 +46,8 @@ impl LockSystem for Majority {
         numbered("redis", options.redis.nodes, ProcessKind::Redis)
     }
 
-    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
-        let host = |(name, _)| (name, Arc::new(host(options)) as Arc<dyn Host>);
+    fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
+        let host = |(name, _)| (name, Arc::new(host(options, stored)) as Arc<dyn Host>);
         self.servers(options).into_iter().map(host).collect()
     }
 
@@ -59,8 +59,8 @@ impl LockSystem for Majority {
         apart(work_with::<Redlock<SimRuntime>>(seat, self.addresses(&seat)))
     }
 
-    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
-        Some(AnyBackend::new(Redlock::at(path)?))
+    fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        Some(AnyBackend::new(Redlock::at(place)?))
     }
 
     fn check(&self, options: &Options) -> Result<(), Invalid> {
@@ -126,9 +126,9 @@ impl LockSystem for Majority {
 }
 
 impl Correct for Redlock<SimRuntime> {
-    fn at(path: &Workplace<'_>) -> Option<Self> {
+    fn at(place: &Workplace<'_>) -> Option<Self> {
         let mut options = RedlockOptions::default();
-        options.tokens = tokens(path.options);
-        Self::new(path.runtime.clone(), &path.servers, options).ok()
+        options.tokens = tokens(place.options);
+        Self::new(place.runtime.clone(), &place.servers, options).ok()
     }
 }

@@ -23,6 +23,7 @@ use sim::world::runtime::SimRuntime;
 use sim::world::stream::SimStream;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
+use super::super::given::StoredLock;
 use super::super::options::Options;
 use super::super::point::ProcessKind;
 use super::super::rounds::{apart, work};
@@ -64,7 +65,7 @@ impl LockSystem for Toy {
         numbered("server", 1, ProcessKind::Server)
     }
 
-    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
+    fn hosts(&self, options: &Options, _: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
         let host = |(name, _)| (name, Arc::new(Server) as Arc<dyn Host>);
         self.servers(options).into_iter().map(host).collect()
     }

@@ -11,7 +11,7 @@ use sim::servers::zookeeper;
 use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid, Schedule, Span};
 
-use super::super::given::{Correct, Workplace};
+use super::super::given::{Correct, StoredLock, Workplace};
 use super::super::options::Options;
 use super::super::point::{Point, ProcessKind};
 use super::super::rounds::apart;
@@ -47,15 +47,24 @@ impl LockSystem for Ensemble {
         numbered(NAME, MEMBERS, ProcessKind::ZooKeeper)
     }
 
-    fn hosts(&self, options: &Options) -> Vec<(String, Arc<dyn Host>)> {
+    fn has_queues(&self) -> bool {
+        true
+    }
+
+    fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
         let mut setup = zookeeper::EnsembleOptions::new(names(&self.servers(options)));
         setup.tick = TICK;
         let ensemble = zookeeper::Ensemble::new(setup);
-        let host = |name: String| {
-            let member = ensemble.member(&name)?;
+        let host = |(number, name): (usize, String)| {
+            // The whole ensemble knows them from its first member.
+            let stored = if number == 0 { stored } else { &[] };
+            let member = stored.iter().fold(ensemble.member(&name)?, |member, (stored, lock)| match stored {
+                StoredLock::Key(path) => member.lock_key(path, lock),
+                StoredLock::Queue(parent) => member.lock_queue(parent, lock),
+            });
             Some((name, Arc::new(member) as Arc<dyn Host>))
         };
-        names(&self.servers(options)).into_iter().filter_map(host).collect()
+        names(&self.servers(options)).into_iter().enumerate().filter_map(host).collect()
     }
 
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
@@ -66,8 +75,8 @@ impl LockSystem for Ensemble {
         apart(work_with::<ZooKeeper<SimRuntime>>(seat, self.addresses(&seat)))
     }
 
-    fn library_lock(&self, path: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
-        Some(AnyBackend::new(ZooKeeper::at(path)?))
+    fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+        Some(AnyBackend::new(ZooKeeper::at(place)?))
     }
 
     fn cluster(&self) -> Option<(&'static str, ProcessKind)> {
@@ -122,7 +131,7 @@ impl LockSystem for Ensemble {
 }
 
 impl Correct for ZooKeeper<SimRuntime> {
-    fn at(path: &Workplace<'_>) -> Option<Self> {
-        Self::new(path.runtime.clone(), &path.servers, ZooKeeperOptions::new(path.lock.ttl)).ok()
+    fn at(place: &Workplace<'_>) -> Option<Self> {
+        Self::new(place.runtime.clone(), &place.servers, ZooKeeperOptions::new(place.lock.ttl)).ok()
     }
 }

@@ -16,12 +16,12 @@ use sim::faults::Call;
 use sim::sim::Section;
 use sim::world::runtime::SimRuntime;
 
-use super::correct::Faultless;
+use super::Faultless;
 use crate::wire::Wire;
 use crate::{Worker, Workplace};
 
 /// A mistake: it replaces one or more of the correct steps of a worker.
-pub(super) trait Mistake: Send + Sync + 'static {
+pub trait WorkerMistake: Send + Sync + 'static {
     /// Returns the lock that guards the resource `key`. Correct: its own.
     fn lock_key(key: LockKey) -> LockKey {
         key
@@ -46,15 +46,18 @@ pub(super) trait Mistake: Send + Sync + 'static {
     }
 }
 
-impl Mistake for Faultless {}
+impl WorkerMistake for Faultless {}
 
 /// The process, the clients and the resource of a worker.
-pub(super) struct Hands {
-    pub(super) process: Process,
-    pub(super) client: Client<SimRuntime>,
+pub struct Hands {
+    /// The process of the worker.
+    pub process: Process,
+    /// The client of the resource.
+    pub client: Client<SimRuntime>,
     /// Sends commands to the first server, if that is a Redis.
-    pub(super) wire: Wire<SimRuntime>,
-    pub(super) resource: ResourceKey,
+    pub wire: Wire<SimRuntime>,
+    /// The key of the resource.
+    pub resource: ResourceKey,
     spec: Worker,
 }
 
@@ -62,7 +65,7 @@ pub(super) struct Hands {
 const RENEW_CAP: Cap = Cap(Duration::from_secs(3600));
 
 /// Works all rounds of a worker with the mistake `M`.
-pub(super) fn rounds<M: Mistake>(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
+pub fn rounds_with<M: WorkerMistake>(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
     let lock = Lock::new(place.library_lock()?, place.lock.clone()).ok()?;
     let (kind, id) = place.options.key_of(place.worker).split_once(':')?;
     let key = LockKey::new(kind, id).ok()?;
@@ -84,12 +87,12 @@ pub(super) fn rounds<M: Mistake>(place: &Workplace<'_>) -> Option<BoxFuture<'sta
 
 impl Hands {
     /// Writes under the lease of `handle`, with this token.
-    pub(super) async fn put(&self, handle: &Handle<AnyBackend<SimRuntime>>, token: FencingToken) {
+    pub async fn put(&self, handle: &Handle<AnyBackend<SimRuntime>>, token: FencingToken) {
         self.put_as(handle.owner(), token).await;
     }
 
     /// Writes as this owner, with this token.
-    pub(super) async fn put_as(&self, owner: &Owner, token: FencingToken) {
+    pub async fn put_as(&self, owner: &Owner, token: FencingToken) {
         let write = Write {
             guard: Guard::token(token),
             owner: OwnerToken::new(owner.as_str()).ok(),
@@ -101,12 +104,12 @@ impl Hands {
     }
 
     /// Passes a point, and lets faults that strike there take effect.
-    pub(super) async fn reach(&self, point: &str) {
+    pub async fn reach(&self, point: &str) {
         self.process.point(point);
         self.process.runtime().yield_now().await;
     }
 
-    async fn round<M: Mistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
+    async fn round<M: WorkerMistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
         let Self { process, spec, .. } = self;
         let acquire = lock.acquire(key, process.now() + spec.deadline.duration());
         // The history shows an acquire that fails or is dropped; the next round goes on.

@@ -15,11 +15,11 @@ use sim::servers::resource::ResourceHost;
 use sim::world::machine::WorldMachine;
 use sim::world::runtime::SimRuntime;
 
-use super::correct::Faultless;
+use super::Faultless;
 use crate::{Options, Store as Kept};
 
 /// A mistake: it replaces one or more of the correct steps.
-pub(super) trait Mistake: Send + Sync + 'static {
+pub trait ResourceMistake: Send + Sync + 'static {
     /// Returns the rows with which a life of the process begins, given the stored `rows`. Correct: all rows.
     fn begin(rows: &Rows) -> Rows {
         Arc::clone(rows)
@@ -44,23 +44,25 @@ pub(super) trait Mistake: Send + Sync + 'static {
     }
 }
 
-impl Mistake for Faultless {}
+impl ResourceMistake for Faultless {}
 
 /// The rows of a resource. They outlive a restart of the process, as on a disk that syncs at once.
-pub(super) type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;
+pub type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;
 
 /// A key's value and its fence.
 #[derive(Default)]
-pub(super) struct Row {
-    pub(super) fence: Fence,
+pub struct Row {
+    /// The state of the fence rule.
+    pub fence: Fence,
     /// The highest position that each instance of the application has seen, if each counts for itself.
-    pub(super) instances: BTreeMap<String, Mark>,
+    pub instances: BTreeMap<String, Mark>,
     value: Option<Bytes>,
 }
 
 /// The runtime and the rows of one life of the process.
-pub(super) struct Shelf {
-    pub(super) runtime: SimRuntime,
+pub struct Shelf {
+    /// The runtime of the process.
+    pub runtime: SimRuntime,
     rows: Rows,
 }
 
@@ -69,7 +71,7 @@ struct Mistaken<M>(Shelf, PhantomData<fn() -> M>);
 
 /// Returns the resource of one run with the mistake `M`. The same faults apply to it as to the correct one,
 /// so that a crash exposes a resource that forgets.
-pub(super) fn resource<M: Mistake>(options: &Options, config: Config) -> ResourceHost {
+pub fn resource_with<M: ResourceMistake>(options: &Options, config: Config) -> ResourceHost {
     let rows = Rows::default();
     ResourceHost::new(options.resource.store == Kept::Redb, move |machine: &WorldMachine| {
         let runtime = SimRuntime::new(machine.world(), machine.process());
@@ -79,18 +81,13 @@ pub(super) fn resource<M: Mistake>(options: &Options, config: Config) -> Resourc
 }
 
 impl Shelf {
-    pub(super) fn rows(&self) -> MutexGuard<'_, BTreeMap<ResourceKey, Row>> {
+    /// Locks the rows.
+    pub fn rows(&self) -> MutexGuard<'_, BTreeMap<ResourceKey, Row>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Judges the write by the fence rule with `guard`, applies it if it is accepted, and emits the decision.
-    pub(super) fn apply(
-        &self,
-        key: &ResourceKey,
-        write: &Write,
-        guard: Guard,
-        fencing: Fencing,
-    ) -> WriteOutcome {
+    pub fn apply(&self, key: &ResourceKey, write: &Write, guard: Guard, fencing: Fencing) -> WriteOutcome {
         let digest = BodyDigest::of(&write.body);
         let mut rows = self.rows();
         let row = rows.entry(key.clone()).or_default();
@@ -103,7 +100,7 @@ impl Shelf {
     }
 
     /// Emits and returns the refusal of a write with a token; returns `None` if the write passes.
-    pub(super) fn refusal(
+    pub fn refusal(
         &self,
         key: &ResourceKey,
         write: &Write,
@@ -124,7 +121,7 @@ impl Shelf {
     }
 }
 
-impl<M: Mistake> Store for Mistaken<M> {
+impl<M: ResourceMistake> Store for Mistaken<M> {
     async fn write(
         &self,
         key: &ResourceKey,

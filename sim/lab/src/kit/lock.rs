@@ -13,13 +13,13 @@ use dlock::{
 };
 use sim::world::runtime::SimRuntime;
 
-use super::correct::{Correct, Faultless};
+use super::Faultless;
 use super::etcd::Plain;
-use crate::Workplace;
 use crate::wire::Wire;
+use crate::{Correct, Workplace};
 
 /// A mistake: it replaces one or more of the correct calls of a lock.
-pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static {
+pub trait LockMistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static {
     /// True if its request sends commands of its own. The lock then notes which requests had no answer, as
     /// the library does for its own, and releases until none of them can still take effect.
     const SENDS: bool = false;
@@ -28,7 +28,7 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
     /// the request, and continues as another owner.
     const ASKS_AGAIN: bool = false;
 
-    /// Replaces [`Acquisition::request`].
+    /// Replaces [`Acquisition::request`], with its errors.
     fn request(
         own: &mut Attempt<B>,
         deadline: Instant,
@@ -36,7 +36,7 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
         own.correct.request(deadline)
     }
 
-    /// Replaces [`Acquisition::wait`].
+    /// Replaces [`Acquisition::wait`], with its errors.
     fn wait(
         own: &mut Attempt<B>,
         deadline: Instant,
@@ -44,7 +44,7 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
         own.correct.wait(deadline)
     }
 
-    /// Replaces [`Acquisition::renew`].
+    /// Replaces [`Acquisition::renew`], with its errors.
     fn renew(
         own: &mut Attempt<B>,
         deadline: Instant,
@@ -52,7 +52,7 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
         own.correct.renew(deadline)
     }
 
-    /// Replaces [`Acquisition::release`].
+    /// Replaces [`Acquisition::release`], with its errors.
     fn release(
         own: &mut Attempt<B>,
         deadline: Instant,
@@ -61,54 +61,60 @@ pub(super) trait Mistake<B: Correct = Redis<SimRuntime>>: Send + Sync + 'static 
     }
 }
 
-impl<B: Correct> Mistake<B> for Faultless {}
+impl<B: Correct> LockMistake<B> for Faultless {}
 
 /// One acquisition for a mistake to use: the correct one, and clients that send plain commands.
-pub(super) struct Attempt<B: Correct = Redis<SimRuntime>> {
+pub struct Attempt<B: Correct = Redis<SimRuntime>> {
     backend: B,
     /// Sends commands to the first server, if that is a Redis.
-    pub(super) wire: Wire<SimRuntime>,
+    pub wire: Wire<SimRuntime>,
     /// Sends requests to the first server, if that is a member of etcd.
-    pub(super) etcd: Plain,
+    pub etcd: Plain,
     /// The memory that all acquisitions of one client share.
-    pub(super) client: Arc<Memory>,
-    pub(super) claim: Claim,
-    pub(super) correct: B::Acquisition,
+    pub client: Arc<Memory>,
+    /// The key, owner and TTL of the acquisition.
+    pub claim: Claim,
+    /// The correct acquisition.
+    pub correct: B::Acquisition,
     /// The drift margin by which trust in the lease is shortened.
-    pub(super) margin: Duration,
+    pub margin: Duration,
     /// The times of the requests that sent the mistake's own commands and had no answer.
     unanswered: Vec<Instant>,
     /// The send time of the request for the last grant or renewal, if the mistake needs it.
-    pub(super) renewed: Option<Instant>,
+    pub renewed: Option<Instant>,
     /// A number that the mistake notes: a token, a place in the queue, a time.
-    pub(super) noted: Option<u64>,
+    pub noted: Option<u64>,
 }
 
 /// The memory of a client with a mistake from one acquisition to the next.
 #[derive(Default)]
-pub(super) struct Memory(AtomicBool);
+pub struct Memory(AtomicBool);
 
 impl Memory {
     /// Returns true if the event that the mistake waits for has happened.
-    pub(super) fn is_set(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set(&self, happened: bool) {
+    /// Notes whether the event has happened.
+    pub fn set(&self, happened: bool) {
         self.0.store(happened, Ordering::Relaxed);
     }
 }
 
 impl<B: Correct> Attempt<B> {
-    pub(super) fn runtime(&self) -> &SimRuntime {
+    /// Returns the runtime of the worker.
+    pub fn runtime(&self) -> &SimRuntime {
         self.backend.runtime()
     }
 
-    pub(super) fn another(&self) -> B::Acquisition {
+    /// Opens another correct acquisition of the same claim.
+    pub fn another(&self) -> B::Acquisition {
         self.backend.open(self.claim.clone())
     }
 
-    pub(super) fn needs_cleanup(&self) -> bool {
+    /// Returns true if the server may have something of this acquisition without the client knowing it.
+    pub fn needs_cleanup(&self) -> bool {
         self.is_unanswered() || self.correct.needs_cleanup()
     }
 
@@ -135,7 +141,11 @@ impl<B: Correct> Attempt<B> {
     }
 
     /// Waits for the answer to a plain command; none by `deadline` counts as lost.
-    pub(super) async fn by<T>(
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError::NoAnswer`] without an answer by then, or the error of the command.
+    pub async fn by<T>(
         &self,
         deadline: Instant,
         command: impl Future<Output = Result<T, BackendError>>,
@@ -157,11 +167,14 @@ struct Mistaken<B, M> {
 /// One acquisition of a [`Mistaken`] lock.
 struct MistakenAcquisition<B: Correct, M>(Attempt<B>, PhantomData<fn() -> M>);
 
-/// Makes the lock of a worker with the mistake `M`, on the system of `B`.
-pub(super) fn on<B: Correct, M: Mistake<B>>(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
-    let address = place.servers.first()?;
+/// Makes the lock `B` of a worker with the mistake `M`. Returns `None` on a system that is not that of `B`.
+pub fn lock_with<B: Correct, M: LockMistake<B>>(place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
+    let (correct, address) = (B::at(place)?, place.servers.first()?);
+    if correct.system() != place.options.system.name() {
+        return None;
+    }
     Some(AnyBackend::new(Mistaken::<B, M> {
-        correct: B::at(place)?,
+        correct,
         wire: Wire::new(place.runtime.clone(), address),
         etcd: Plain::new(place.runtime.clone(), address),
         client: Arc::default(),
@@ -183,7 +196,7 @@ impl<B: Clone, M> Clone for Mistaken<B, M> {
     }
 }
 
-impl<B: Correct, M: Mistake<B>> Backend for Mistaken<B, M> {
+impl<B: Correct, M: LockMistake<B>> Backend for Mistaken<B, M> {
     type Runtime = SimRuntime;
     type Acquisition = MistakenAcquisition<B, M>;
 
@@ -216,7 +229,7 @@ impl<B: Correct, M: Mistake<B>> Backend for Mistaken<B, M> {
     }
 }
 
-impl<B: Correct, M: Mistake<B>> Acquisition for MistakenAcquisition<B, M> {
+impl<B: Correct, M: LockMistake<B>> Acquisition for MistakenAcquisition<B, M> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         if !M::SENDS {
             return M::request(&mut self.0, deadline).await;

@@ -10,41 +10,43 @@ use sim::world::runtime::SimRuntime;
 
 /// A client of one member. Each request has a connection of its own.
 #[derive(Clone)]
-pub(super) struct Plain {
+pub struct Plain {
     runtime: SimRuntime,
     address: String,
 }
 
 /// A key of the queue, and the revision of the store when it was read.
-pub(super) struct Seen {
-    pub(super) kv: Option<KeyValue>,
-    pub(super) revision: u64,
+pub struct Seen {
+    /// The key with its value; `None` if there is none.
+    pub kv: Option<KeyValue>,
+    /// The revision of the store.
+    pub revision: u64,
 }
 
 /// Returns the prefix of the keys of the lock's queue, as in `dlock::etcd` and in the history.
-pub(super) fn queue(claim: &Claim) -> String {
+pub fn queue(claim: &Claim) -> String {
     claim.key.etcd_queue()
 }
 
 /// Returns the claim's own key in the queue.
-pub(super) fn key(claim: &Claim) -> String {
+pub fn key(claim: &Claim) -> String {
     let owner = claim.owner.as_str();
     queue(claim) + owner.rsplit(':').next().unwrap_or(owner)
 }
 
 impl Plain {
     /// Creates the client of the member at `address`.
-    pub(super) fn new(runtime: SimRuntime, address: &str) -> Self {
+    pub fn new(runtime: SimRuntime, address: &str) -> Self {
         Self { runtime, address: address.to_owned() }
     }
 
     /// Reads the claim's own key.
-    pub(super) async fn own(&self, claim: &Claim) -> Result<Seen, BackendError> {
+    pub async fn own(&self, claim: &Claim) -> Result<Seen, BackendError> {
         self.read(key(claim), GetOptions::new()).await
     }
 
     /// Reads the key right before `position` in the queue.
-    pub(super) async fn ahead(&self, claim: &Claim, position: u64) -> Result<Seen, BackendError> {
+    pub async fn ahead(&self, claim: &Claim, position: u64) -> Result<Seen, BackendError> {
         let before = i64::try_from(position).unwrap_or(i64::MAX) - 1;
         let last = GetOptions::new()
             .with_prefix()
@@ -55,13 +57,13 @@ impl Plain {
     }
 
     /// Deletes a key, or all keys with this prefix.
-    pub(super) async fn delete(&self, key: impl Into<Vec<u8>>, is_prefix: bool) -> Result<(), BackendError> {
+    pub async fn delete(&self, key: impl Into<Vec<u8>>, is_prefix: bool) -> Result<(), BackendError> {
         let options = is_prefix.then(|| DeleteOptions::new().with_prefix());
         self.client()?.delete(key, options).await.map_err(meaning).map(drop)
     }
 
     /// Puts the claim's own key, without a lease.
-    pub(super) async fn put_without_lease(&self, claim: &Claim) -> Result<(), BackendError> {
+    pub async fn put_without_lease(&self, claim: &Claim) -> Result<(), BackendError> {
         self.client()?.put(key(claim), claim.owner.as_str(), None).await.map_err(meaning).map(drop)
     }
 
