@@ -179,8 +179,8 @@ impl LockKey {
         self.stored(FREED).concat()
     }
 
-    /// Splits a Redis key or channel of a lock into the lock's name ([`LockKey::name`]) and its part: `owner`,
-    /// `fence` or `freed`. Returns `None` for a key that is of no lock.
+    /// Splits a Redis key or channel of a lock into the lock's name ([`LockKey::name`]) and its part:
+    /// `owner`, `fence` or `freed`. Returns `None` for a key that is of no lock.
     pub fn split_stored(stored: &str) -> Option<(&str, &str)> {
         stored.strip_prefix(PREFIX)?.rsplit_once("}:")
     }

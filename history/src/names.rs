@@ -48,8 +48,8 @@ macro_rules! names {
     };
 }
 
-/// Reads and writes a type through its `FromStr` and `Display`: a string in every format. Unlike the macros of
-/// `serde_plain`, it keeps the message of the error.
+/// Reads and writes a type through its `FromStr` and `Display`: a string in every format. Unlike the macros
+/// of `serde_plain`, it keeps the message of the error.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! as_text {

@@ -15,6 +15,7 @@ use crate::world::disk::{Disk, File};
 use crate::world::machine::{Machine, WorldMachine};
 
 /// The port on which it listens.
+#[doc(hidden)]
 pub const PORT: u16 = 80;
 
 /// Makes the service for one life of the process.

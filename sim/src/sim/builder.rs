@@ -211,8 +211,8 @@ impl Sim {
         self
     }
 
-    /// Names servers of which a majority is enough: a [core phase](CorePhase) may go on without the others, and
-    /// searches draw such phases. By default every server is needed.
+    /// Names servers of which a majority is enough: a [core phase](CorePhase) may go on without the others,
+    /// and searches draw such phases. By default every server is needed.
     pub fn quorum<N: AsRef<str>>(&mut self, servers: impl IntoIterator<Item = N>) -> &mut Self {
         self.quorums.push(servers.into_iter().map(|name| name.as_ref().to_owned()).collect());
         self

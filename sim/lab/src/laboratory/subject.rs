@@ -90,8 +90,8 @@ impl Lab {
         Self { resource: Some(Arc::new(make)), ..self }
     }
 
-    /// Records the locks that are stored in another form than the library's: `layout` returns it for each key of
-    /// a schedule. The audit then knows who holds a lock of your own, and who deletes or extends it.
+    /// Records the locks that are stored in another form than the library's: `layout` returns it for each key
+    /// of a schedule. The audit then knows who holds a lock of your own, and who deletes or extends it.
     #[must_use]
     pub fn with_stored_locks(self, layout: impl Fn(&str) -> StoredLock + Send + Sync + 'static) -> Self {
         Self { layout: Some(Arc::new(layout)), ..self }

@@ -40,6 +40,7 @@ use crate::world::machine::{Machine, WorldMachine};
 pub(super) const PROBES: &[&[&Probe]] = &[apply::probe::ALL, quorum::probe::ALL];
 
 /// The port of every member.
+#[doc(hidden)]
 pub const PORT: u16 = 2379;
 
 /// Receives everything that a cluster does, in order. It is called while no lock is held, so it may use the
