@@ -3,7 +3,7 @@
 //! A [`Fault`] has a [`Trigger`] (the time or point at which it strikes) and an [`Action`] (its effect).
 //! Schedule files hold an action as a table of [`Fields`]. An action is validated against a [`Scene`], acts
 //! and undoes its effect through a [`Strike`]. Searches draw it ([`Variant`]) or place it everywhere
-//! ([`Form`]), and the comparison of systems has its [`Class`]. An [`Injector`] strikes the faults of one run.
+//! ([`Form`]); the comparison of systems has its [`Class`]. An [`Injector`] strikes the faults of one run.
 //! To add a fault of your own, implement [`Action`]; for schedule files, let
 //! [`Subject::faults`](crate::Subject::faults) list its [`FaultKind`].
 

@@ -22,8 +22,8 @@ const WIDER: &[Wider] = &[
     Wider::new("renewal caps", 0.1, renewal_caps),
 ];
 
-/// Draws the changes of the schedule: of any, of its system and of the workloads. Leaves out a change that the
-/// rules refuse.
+/// Draws the changes of the schedule: the common ones, those of its system and those of the workloads. Leaves
+/// out a change that the rules refuse.
 pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw) {
     let own = schedule.options.system.get().wider();
     for Wider { name, probability, change } in WIDER.iter().chain(own).chain(WorkerMode::wider()) {
