@@ -67,7 +67,7 @@
 //! 4. [`Control`] drives a run from a script, step by step: [`Sim::run_script`].
 //! 5. [`faults`]: each fault as a value, and the trigger of its strike.
 //! 6. [`Schedule`] is a run as a file. [`Subject`] is a world with options of its own, which [`Draw`] draws
-//!    from a seed. [`Span`], [`Shift`] and [`FieldPath`] are times and places in such files.
+//!    from a seed. [`Span`], [`Shift`] and [`FieldPath`] are times and fields in such files.
 //! 7. [`explore`](mod@explore): searching, shrinking and explaining step by step, by some [`Strategy`], and
 //!    exhaustive searches.
 //! 8. [`sim`](mod@sim): reads and runs schedules. [`world`]: the streams, disks and runtimes that a process

@@ -2,9 +2,9 @@
 //! runs.
 //!
 //! [`Lab`] is a subject of the library `sim`: workers, lock servers and the resource to which the workers
-//! write. [`museum`] puts one known mistake into it; [`kit`] is what mistakes are made with. [`corpus`] holds the kept schedules, [`compare`],
-//! [`exhaustive`] and [`gallery`] are made of runs, and [`serve`] runs the simulated servers on real ports.
-//! The program `sim` is the command line of all this.
+//! write. [`museum`] puts one known mistake into it; [`kit`] has the parts of which mistakes are made.
+//! [`corpus`] holds the kept schedules, [`compare`], [`exhaustive`] and [`gallery`] are made of runs, and
+//! [`serve`] runs the simulated servers on real ports. The program `sim` is the command line of all this.
 
 pub mod compare;
 pub mod corpus;

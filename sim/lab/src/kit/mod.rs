@@ -1,8 +1,8 @@
 //! Parts for a lock, a worker or a resource with one mistake, which are otherwise correct.
 //!
-//! A mistake is a type that implements [`LockMistake`], [`WorkerMistake`] or [`ResourceMistake`], and replaces
-//! the calls in which the mistake is made. [`lock_with`], [`rounds_with`] and [`resource_with`] make the part
-//! for [`Lab::with_lock`](crate::Lab::with_lock), [`Lab::with_worker`](crate::Lab::with_worker) and
+//! A mistake is a type that implements [`LockMistake`], [`WorkerMistake`] or [`ResourceMistake`], and
+//! replaces the calls in which the mistake is made. [`lock_with`], [`rounds_with`] and [`resource_with`] make
+//! the part for [`Lab::with_lock`](crate::Lab::with_lock), [`Lab::with_worker`](crate::Lab::with_worker) and
 //! [`Lab::with_resource`](crate::Lab::with_resource). [`Faultless`] makes the twin, the same part without a
 //! mistake, which every schedule must acquit.
 //!
