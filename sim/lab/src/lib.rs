@@ -3,8 +3,8 @@
 //!
 //! [`Lab`] is a subject of the library `sim`: workers, lock servers and the resource to which the workers
 //! write. [`museum`] puts one known mistake into it. [`corpus`] holds the kept schedules, [`compare`],
-//! [`exhaustive`] and [`gallery`] are made of runs, and [`serve`] runs the simulated servers on real ports.
-//! The program `sim` is the command line of all this.
+//! [`exhaustive`] and [`gallery`] are made of runs, [`serve`] runs the simulated servers on real ports,
+//! and [`perfetto`] shows a run in Perfetto. The program `sim` is the command line of all this.
 
 pub mod compare;
 pub mod corpus;
@@ -13,6 +13,7 @@ pub mod exhaustive;
 pub mod gallery;
 mod laboratory;
 pub mod museum;
+pub mod perfetto;
 pub mod serve;
 
 pub use laboratory::{

@@ -4,10 +4,10 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use lab::Arm;
+use lab::perfetto::{Shown, perfetto};
 use sim::Sim;
 use sim::sim::Report;
 use sim::trace::pcap::pcap;
-use sim::trace::perfetto::{Shown, perfetto};
 
 use super::written;
 
