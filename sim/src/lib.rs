@@ -33,4 +33,4 @@ pub use sim::{
     ScheduleError, Served, Sim, Step, Strategy, Struck, Subject, clients, holder_accepted, no, own_key,
     own_token,
 };
-pub use span::{Shift, Span, SpanError};
+pub use span::{Shift, ShiftError, Span, SpanError};

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use history::Span;
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,6 @@ use crate::experiments::ExperimentError;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::outcome::Outcome;
 use crate::servers::Stage;
-use crate::span::Span;
 use crate::systems::System;
 
 /// The duration of worker b's work.

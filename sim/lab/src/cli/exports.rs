@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use lab::Arm;
 use lab::perfetto::{Shown, perfetto};
-use sim::Sim;
 use sim::sim::Report;
 use sim::trace::pcap::pcap;
+use sim::{Sim, Span};
 
 use super::written;
 
@@ -49,7 +49,7 @@ impl Exports {
                 events: &report.events,
                 names: &report.names,
                 messages: &report.messages,
-                end: u64::try_from(report.simulated.as_nanos()).unwrap_or(u64::MAX),
+                end: Span(report.simulated).as_nanos(),
             };
             save(file, arm, &perfetto(&shown))?;
         }
