@@ -153,7 +153,7 @@ fn a_violation_exits_with_1_and_invalid_input_with_2() {
     fs::write(&history, format!("{}\n{}\n{{\"at\":9", write(5, 2, 1), write(7, 1, 2))).unwrap();
     let (code, printed, _) = run(real(&["audit"]).arg(&history));
     assert_eq!(code, Some(1), "{printed}");
-    assert!(printed.contains(VerdictKind::StaleWrite.as_str()), "{printed}");
+    assert!(printed.contains(VerdictKind::StaleWrite.name()), "{printed}");
     fs::write(&nonsense, "nonsense\n").unwrap();
     let (code, _, error) = run(real(&["audit"]).arg(&nonsense));
     assert_eq!(code, Some(2));
