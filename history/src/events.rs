@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
+use crate::time::Span;
 use crate::vocabulary::{Kind, Name, Record, RecordError};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,7 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// Returns the time `duration` later; the end of time if there is no such time.
     pub fn after(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(Span(duration).as_nanos()))
     }
 }
 

@@ -75,7 +75,7 @@ mod rule;
 pub mod story;
 // Every event in words.
 pub mod text;
-// Lengths of time in words.
+// Lengths of time as text.
 mod time;
 
 pub use audit::{
@@ -86,7 +86,7 @@ pub use events::{Event, History, HistoryError, Nanos};
 pub use message::{Fate, Message};
 pub use names::UnknownName;
 pub use rule::rule;
-pub use time::in_whole_units;
+pub use time::{Span, SpanError, in_whole_units};
 pub use vocabulary::{
     ClockFault, Effect, EventName, InstantFault, Kind, LinkFault, Name, Record, RecordError, RoleFault, Slot,
     TRUE_RATE,

@@ -23,7 +23,6 @@ pub mod recording;
 pub mod report;
 pub mod serve;
 pub mod servers;
-pub mod span;
 pub mod stop;
 pub mod store;
 pub mod systems;

@@ -13,8 +13,21 @@ use serde::{Deserialize, Serialize};
 use dlock::TokioRuntime;
 
 /// A lock system: the kind of server that keeps the locks, and the protocol used with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    ValueEnum,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum System {
     /// One Redis.
     Redis,
@@ -28,13 +41,8 @@ pub enum System {
 
 impl System {
     /// Returns its name, as the flag `--system` takes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Redis => "redis",
-            Self::Redlock => "redlock",
-            Self::Etcd => "etcd",
-            Self::Zookeeper => "zookeeper",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -119,4 +119,6 @@ pub use sim::{
 };
 #[doc(hidden)]
 pub use sim::{NoOptions, Served, Step};
-pub use span::{Shift, Span, SpanError};
+pub use span::{Shift, Span};
+#[doc(hidden)]
+pub use span::{ShiftError, SpanError};

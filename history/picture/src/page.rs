@@ -265,7 +265,7 @@ fn legend(pictures: &[Picture]) -> Markup {
                 @for (class, part, meaning) in bars {
                     @if has_bar(class) { li { (sample(class, part)) (meaning) } }
                 }
-                @for shape in Shape::ALL {
+                @for &shape in Shape::ALL {
                     @if has(shape) {
                         li {
                             svg.drawing width="22" height="18" viewBox="0 0 22 18" aria-hidden="true" {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::events::{Event, Nanos};
+use crate::time::Span;
 use crate::vocabulary::{Kind, Name, TRUE_RATE};
 
 /// The leases that holders trust, as far as a history has been observed.
@@ -78,7 +79,7 @@ impl<'h> Beliefs<'h> {
     /// Converts a duration on the process's clock to true time, at the clock's present rate.
     pub fn true_time(&self, process: &Name, local: Duration) -> Duration {
         let rate = self.rates.get(process).copied().unwrap_or(TRUE_RATE);
-        let local = u64::try_from(local.as_nanos()).unwrap_or(u64::MAX);
+        let local = Span(local).as_nanos();
         Duration::from_nanos(scale(local, TRUE_RATE, rate))
     }
 

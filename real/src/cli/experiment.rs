@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use history::Span;
 use real::experiments::{Settings, find};
 use real::lab::{keep_histories, keep_text, try_keep};
-use real::span::Span;
 use real::systems::System;
 use toml::Value;
 

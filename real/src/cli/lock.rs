@@ -35,7 +35,7 @@ pub(crate) struct LockArgs {
 /// Parses the time to poll.
 fn busy_poll(text: &str) -> Result<Duration, String> {
     let most = TokioRuntime::BUSY_POLL_MAX;
-    let busy_poll = span::parse(text)?;
+    let busy_poll = span::parse(text).map_err(|error| error.to_string())?;
     match busy_poll <= most {
         true => Ok(busy_poll),
         false => Err(format!(

@@ -31,7 +31,8 @@ pub(crate) struct Down {
     state: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 enum What {
     /// One Redis.
     Redis,
@@ -50,16 +51,8 @@ enum What {
 }
 
 impl What {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Redis => "redis",
-            Self::Redlock => "redlock",
-            Self::Cluster => "cluster",
-            Self::Replica => "replica",
-            Self::Etcd => "etcd",
-            Self::Zookeeper => "zookeeper",
-            Self::Postgres => "postgres",
-        }
+    fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -49,10 +49,10 @@ pub(super) fn load<C: DeserializeOwned>(
 
 #[cfg(test)]
 mod tests {
+    use history::Span;
     use serde::Deserialize;
 
     use super::*;
-    use crate::span::Span;
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -80,7 +80,7 @@ mod tests {
         assert!(error.contains("real/experiments/7.toml") && error.contains("line 3"), "{error}");
         assert!(error.contains("unknown field `round`"), "{error}");
         let error = with("ttl = \"2\"\nrounds = 3\n", &[]).unwrap_err();
-        assert!(error.contains("line 1") && error.contains("give a number and a unit"), "{error}");
+        assert!(error.contains("line 1") && error.contains("write a number and a unit"), "{error}");
         let error = with("ttl = \"2s\"\n", &[]).unwrap_err();
         assert!(error.contains("missing field `rounds`"), "{error}");
     }

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use history::Span;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
@@ -17,7 +18,6 @@ use crate::lab::fleet::Fleet;
 use crate::lab::load::{HotKey, failures, millis};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
-use crate::span::Span;
 use crate::systems::System;
 
 /// A system keeps up if it serves this share of the offered load.
@@ -98,7 +98,7 @@ impl Experiment for Contention {
                 points.push(Point {
                     system,
                     contenders,
-                    offered_per_second: report.offered as f64 / lasts.seconds(),
+                    offered_per_second: report.offered as f64 / lasts.0.as_secs_f64(),
                     served_per_second: report.served_per_second,
                     p50_ms: millis(&report.acquire_all, 0.5),
                     p99_ms: millis(&report.acquire_all, 0.99),
@@ -121,12 +121,13 @@ impl Experiment for Contention {
             ],
             ..Section::default()
         };
-        let ceiling = 1.0 / configuration.work.seconds();
+        let ceiling = 1.0 / configuration.work.0.as_secs_f64();
         section.expect(
             format!("no system served more than 1 / work, {ceiling:.0} critical sections a second"),
             // The last critical section may begin just before the end and outlast it.
             findings.points.iter().all(|point| {
-                point.served_per_second <= ceiling + 1.0 / configuration.lasts.seconds().max(f64::EPSILON)
+                point.served_per_second
+                    <= ceiling + 1.0 / configuration.lasts.0.as_secs_f64().max(f64::EPSILON)
             }),
         );
         let curves: Vec<_> = configuration.systems.iter().map(|&system| findings.of(system)).collect();
@@ -175,7 +176,7 @@ fn remark(configuration: &Configuration, points: &[&Point]) -> Option<String> {
     let full = points.iter().find(|point| is_full(point))?;
     let (name, per_second) = (full.system.as_str(), full.served_per_second);
     // The time between two critical sections: the rest of a second, divided among them.
-    let between_ms = (1e3 / per_second.max(f64::EPSILON) - configuration.work.seconds() * 1e3).max(0.0);
+    let between_ms = (1e3 / per_second.max(f64::EPSILON) - configuration.work.0.as_secs_f64() * 1e3).max(0.0);
     Some(format!(
         "On {name} {} contenders were the first that got less than they asked for, {per_second:.1} a second \
          of {:.1}. Sections exclude each other, so their rate is limited by the work of {} and by the {between_ms:.1} ms \

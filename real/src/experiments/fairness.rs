@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use history::Span;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
@@ -17,7 +18,6 @@ use crate::lab::fleet::Fleet;
 use crate::lab::load::{HotKey, failures, millis};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
-use crate::span::Span;
 use crate::systems::System;
 
 /// The number of grants of a system that the figure shows.
@@ -89,7 +89,7 @@ impl Experiment for Fairness {
     /// Runs the loads one after the other, since they would disturb each other.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
         let Configuration { systems, contenders, rate, work, lasts, ttl } = configuration;
-        if work.0.is_zero() || *rate * work.seconds() <= 1.0 {
+        if work.0.is_zero() || *rate * work.0.as_secs_f64() <= 1.0 {
             return Err(ExperimentError::Pointless(
                 "set a rate above 1 / work: without waiters there is no order to compare".to_owned(),
             ));

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Instant;
 
 use history::story;
-use history::{Kind, VerdictKind};
+use history::{Kind, Span, VerdictKind};
 use resource::Fencing;
 use resource::ResourceKey;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,6 @@ use crate::lab::outcome::{Outcome, cell, writers};
 use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
-use crate::span::Span;
 use crate::systems::System;
 
 /// Experiment 1.

@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use history::story;
-use history::{Event, Kind, VerdictKind};
+use history::{Event, Kind, Span, VerdictKind};
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,6 @@ use crate::lab::outcome::{Outcome, between, cell, first, writers};
 use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::{Redis, Stage};
-use crate::span::Span;
 use crate::systems::System;
 
 /// Redlock tolerates the failure of two of them.
@@ -151,7 +150,7 @@ impl Experiment for RedlockPartition {
                 && availability.iter().all(|run| run.fault.has_majority() || !run.is_granted()),
         );
         let served = |run: &Availability| {
-            run.next_after_ms.is_some_and(|ms| ms < configuration.long_ttl.seconds() * 500.0)
+            run.next_after_ms.is_some_and(|ms| ms < configuration.long_ttl.0.as_secs_f64() * 500.0)
         };
         section.expect(
             "and no client held it then: the next client with all links was served long before a TTL was \

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use history::{Event, Kind, VerdictKind};
+use history::{Event, Kind, Span, VerdictKind};
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,6 @@ use crate::lab::parallel::in_parallel;
 use crate::lab::statistics::{median, most};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::servers::Stage;
-use crate::span::Span;
 use crate::systems::System;
 
 /// Longer than any run: the holder that is killed never completes its work.
@@ -257,9 +256,9 @@ impl Findings {
 /// Explains that etcd's sessions last whole seconds: a shorter TTL does not free the lock earlier.
 fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<String> {
     let (ttl, _) = ends(configuration);
-    let session_ms = ttl.seconds().ceil() * 1e3;
+    let session_ms = ttl.0.as_secs_f64().ceil() * 1e3;
     let blocked_ms = median(&findings.blocked(System::Etcd, ttl))?;
-    (session_ms > ttl.seconds() * 1e3 && blocked_ms > 0.9 * session_ms).then(|| {
+    (session_ms > ttl.0.as_secs_f64() * 1e3 && blocked_ms > 0.9 * session_ms).then(|| {
         format!(
             "On etcd a TTL of {ttl} blocked the lock for {blocked_ms:.0} ms: a lock is tied to a session \
              there, and a session lasts whole seconds."
@@ -329,7 +328,7 @@ fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
 fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
     let line = |&system: &System| {
-        let point = |&ttl: &Span| Some((ttl.seconds(), median(&findings.blocked(system, ttl))? / 1e3));
+        let point = |&ttl: &Span| Some((ttl.0.as_secs_f64(), median(&findings.blocked(system, ttl))? / 1e3));
         let points = configuration.ttls.iter().filter_map(point).collect();
         Line { name: system.as_str().to_owned(), points }
     };

@@ -8,13 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dlock::LockKey;
-use history::{Event, Kind};
+use history::{Event, Kind, Span};
 use resource::ResourceKey;
 
 use super::LabError;
 use crate::clock::machine_time;
 use crate::servers::{Launch, Process, ServerError, Stage, ask_http};
-use crate::span::Span;
 use crate::systems::System;
 
 /// Timeout for a single step of a process; long enough for a machine under load.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use history::Span;
 use tokio::runtime::{Builder, Handle};
 
 use super::LabError;
 use super::fleet::Fleet;
 use crate::contend::{Arm, Load, Report, contend};
-use crate::span::Span;
 use crate::systems::System;
 use dlock::TokioRuntime;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use history::Span;
 use serde::{Deserialize, Serialize};
 
 use super::PeerError;
@@ -105,5 +106,5 @@ impl Job {
 }
 
 pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    Span(duration).as_nanos()
 }

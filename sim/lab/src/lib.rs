@@ -3,8 +3,9 @@
 //!
 //! [`Lab`] is a subject of the library `sim`: workers, lock servers and the resource to which the workers
 //! write. [`museum`] puts one known mistake into it; [`kit`] has the parts of which mistakes are made.
-//! [`corpus`] holds the kept schedules, [`compare`], [`exhaustive`] and [`gallery`] are made of runs, and
-//! [`serve`] runs the simulated servers on real ports. The program `sim` is the command line of all this.
+//! [`corpus`] holds the kept schedules, [`compare`], [`exhaustive`] and [`gallery`] are made of runs,
+//! [`serve`] runs the simulated servers on real ports, and [`perfetto`] shows a run in Perfetto. The program
+//! `sim` is the command line of all this.
 
 pub mod compare;
 pub mod corpus;
@@ -14,6 +15,7 @@ pub mod gallery;
 pub mod kit;
 mod laboratory;
 pub mod museum;
+pub mod perfetto;
 pub mod serve;
 
 pub use laboratory::{

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use history::{Rules, VerdictKind};
+use history::{Rules, Span, VerdictKind};
 
 use super::cast::{Body, Cast, Main};
 use super::check::Check;
@@ -15,7 +15,6 @@ use super::rekey::Rekey;
 
 use crate::faults::{Fault, Role, Scene};
 use crate::servers::host::Host;
-use crate::span::Span;
 
 /// A world under construction: processes and servers, a network between them, faults, and the rules and
 /// checks that judge a run.
@@ -248,7 +247,7 @@ impl Sim {
     /// Sets the unit for the durations of drawn faults, such as the TTL of a lease: they last for up to three
     /// units. Default 1 s.
     pub fn scale(&mut self, scale: Duration) -> &mut Self {
-        self.cast.scale = Span::from_nanos(u64::try_from(scale.as_nanos()).unwrap_or(u64::MAX));
+        self.cast.scale = Span(scale);
         self
     }
 

@@ -5,12 +5,13 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use history::Span;
+
 use super::process::Process;
 use super::stage::Stage;
 use crate::faults::{self, Action, Fault, FaultCheck, Injector, Trigger};
 use crate::field_path::{FieldPath, Invalid};
 use crate::servers::host::{Acted, ActionError};
-use crate::span::Span;
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
 
@@ -71,7 +72,7 @@ impl Control {
 
     /// Waits until the true time `at`.
     pub async fn sleep_until(&self, at: Duration) {
-        self.world().sleep_until(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)).await;
+        self.world().sleep_until(Span(at).as_nanos()).await;
     }
 
     /// Waits for `time`, in true time.

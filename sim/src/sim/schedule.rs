@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io;
 
+use history::Span;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -20,7 +21,6 @@ use super::rekey::Rekey;
 use super::report::Report;
 use crate::faults::{Fault, Faults, RawFault};
 use crate::field_path::{FieldPath, Invalid, line_at};
-use crate::span::Span;
 
 /// A schedule file that can't be used. Prints as `file:line: problem`.
 #[derive(Debug, thiserror::Error)]
@@ -166,14 +166,11 @@ impl<O> Schedule<O> {
     /// Returns the schedule of a world that was built from these options: its seed, limit, network,
     /// faults and core phase.
     pub fn of(sim: &Sim, options: O) -> Self {
-        let span = |duration: std::time::Duration| {
-            Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
-        };
         Self {
             seed: sim.seed,
             rekey: sim.rekey.clone(),
-            limit: span(sim.limit),
-            network: Network { latency: Latency { min: span(sim.latency.0), max: span(sim.latency.1) } },
+            limit: Span(sim.limit),
+            network: Network { latency: Latency { min: Span(sim.latency.0), max: Span(sim.latency.1) } },
             faults: sim.faults.clone(),
             core: sim.core.clone(),
             ..Self::new("", options)

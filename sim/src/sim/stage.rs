@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use history::Event;
+use history::{Event, Span};
 
 use super::cast::{Body, Cast, Main};
 use super::core::CorePhase;
@@ -13,7 +13,6 @@ use super::progress::Progress;
 use super::report::Served;
 use crate::faults::{self, Call, Role, Scene};
 use crate::servers::host::{Acted, Host};
-use crate::span::nanos;
 use crate::world::exercise::Exercise;
 use crate::world::machine::WorldMachine;
 use crate::world::process::ProcessId;
@@ -73,10 +72,10 @@ impl Stage {
     /// Completes when every program has ended, messages in flight have arrived (after `quiet`), and no lock
     /// is held. It waits for locks until `limit` at the latest, or for `linger` if that is shorter.
     pub(super) async fn settled(&self, limit: Duration, quiet: Duration, linger: Duration) {
-        let limit = nanos(limit);
+        let limit = Span(limit).as_nanos();
         self.progress.all_finished(&self.world, limit).await;
-        self.world.sleep_until(self.world.now() + nanos(quiet)).await;
-        let limit = limit.max(self.world.now()).min(self.world.now().saturating_add(nanos(linger)));
+        self.world.sleep_until(self.world.now() + Span(quiet).as_nanos()).await;
+        let limit = limit.max(self.world.now()).min(self.world.now().saturating_add(Span(linger).as_nanos()));
         self.progress.none_held(&self.world, limit).await;
     }
 

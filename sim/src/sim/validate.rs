@@ -1,9 +1,10 @@
 //! The rules for a world under construction: its names, its faults and its core phase.
 
+use history::Span;
+
 use super::builder::Sim;
 use crate::faults::{FaultCheck, NETWORK, Role, Scene, Trigger};
 use crate::field_path::{FieldPath, Invalid};
-use crate::span::Span;
 
 /// Names that the simulator itself uses.
 const RESERVED: [&str; 2] = [NETWORK, "harness"];
@@ -58,7 +59,7 @@ impl Sim {
             }
         }
         let Some(core) = &self.core else { return Ok(()) };
-        let limit = Span::from_nanos(u64::try_from(self.limit.as_nanos()).unwrap_or(u64::MAX));
+        let limit = Span(self.limit);
         core.check_times(limit, &self.faults)?;
         core.check_processes(&self.cast, &self.quorums)
     }

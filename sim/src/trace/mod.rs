@@ -1,10 +1,9 @@
 //! Runs for people and for other programs: [`text`] writes a line for each event, [`side_by_side`] compares
 //! runs, [`messages`] reads what processes sent each other from the bytes.
-//! [`pcap`] writes a run as a packet capture, [`perfetto`] as a trace for Perfetto.
+//! [`pcap`] writes a run as a packet capture.
 
 pub mod messages;
 pub mod pcap;
-pub mod perfetto;
 mod side;
 
 pub use history::text;

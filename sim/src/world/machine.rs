@@ -10,6 +10,7 @@ use std::io;
 use std::time::Duration;
 
 use dlock_runtime::{Probe, Probed};
+use history::Span;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::World;
@@ -17,7 +18,6 @@ use super::disk::Disk;
 use super::process::ProcessId;
 use super::runtime::SimSleep;
 use super::stream::{Listener, SimStream};
-use crate::span::nanos;
 
 /// The machine on which a simulated server runs. Clones are the same machine, which outlives the server's
 /// process. The probes of the server report to it.
@@ -41,7 +41,7 @@ pub trait Machine: Probed {
 
     /// Completes after `duration` on the monotonic clock.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send {
-        self.sleep_until(self.monotonic_nanos().saturating_add(nanos(duration)))
+        self.sleep_until(self.monotonic_nanos().saturating_add(Span(duration).as_nanos()))
     }
 
     /// Runs a task in the server's process. It ends with the process.

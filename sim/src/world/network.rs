@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 use std::time::Duration;
 
+use history::Span;
 use tokio::io::ReadBuf;
 
 use super::World;
 use super::capture::{Notes, Passage};
 use super::process::ProcessId;
 use crate::entropy::{Entropy, Site};
-use crate::span::nanos;
 
 /// The arrival time of a segment that a cut link holds.
 const HELD: u64 = u64::MAX;
@@ -98,7 +98,7 @@ pub(super) enum Arrived {
 impl Network {
     pub(super) fn new(entropy: &Entropy, names: &[&str], latency: (Duration, Duration)) -> Self {
         let links = (0..names.len() * names.len()).map(|_| Link::default()).collect();
-        let latency = (nanos(latency.0), nanos(latency.1));
+        let latency = (Span(latency.0).as_nanos(), Span(latency.1).as_nanos());
         let names = names.iter().map(|name| Box::from(*name)).collect();
         let entropy = entropy.clone();
         let (pipes, listeners) = (Vec::new(), BTreeMap::new());
@@ -350,12 +350,14 @@ impl World {
 
     /// Slows the link: segments that are sent from now on take `by` longer. Delays add up.
     pub fn delay(&self, from: ProcessId, to: ProcessId, by: Duration) {
-        self.network().change(self, from, to, |link| link.extra = link.extra.saturating_add(nanos(by)));
+        self.network()
+            .change(self, from, to, |link| link.extra = link.extra.saturating_add(Span(by).as_nanos()));
     }
 
     /// Ends one delay of the link. Segments in flight stay late.
     pub fn undelay(&self, from: ProcessId, to: ProcessId, by: Duration) {
-        self.network().change(self, from, to, |link| link.extra = link.extra.saturating_sub(nanos(by)));
+        self.network()
+            .change(self, from, to, |link| link.extra = link.extra.saturating_sub(Span(by).as_nanos()));
     }
 
     /// Resets every connection between the two processes. Segments in flight are lost, in both directions.

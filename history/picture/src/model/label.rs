@@ -5,7 +5,8 @@ use history::text::in_words;
 use history::{Effect, Kind, Name, in_whole_units};
 
 /// The symbol of an event. The shapes differ, so that the colours are not needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Shape {
     /// An intermediate step.
     Dot,
@@ -31,33 +32,11 @@ pub enum Shape {
 
 impl Shape {
     /// All symbols.
-    pub const ALL: [Self; 10] = [
-        Self::Dot,
-        Self::Step,
-        Self::Request,
-        Self::Grant,
-        Self::End,
-        Self::Accepted,
-        Self::Refused,
-        Self::Down,
-        Self::Up,
-        Self::Fault,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns its name, which is also its class in a page's style.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dot => "dot",
-            Self::Step => "step",
-            Self::Request => "request",
-            Self::Grant => "grant",
-            Self::End => "end",
-            Self::Accepted => "accepted",
-            Self::Refused => "refused",
-            Self::Down => "down",
-            Self::Up => "up",
-            Self::Fault => "fault",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Returns its meaning.

@@ -16,7 +16,7 @@ mod section;
 use std::thread;
 use std::time::Duration;
 
-use history::{Kind, VerdictKind};
+use history::{Kind, Span, VerdictKind};
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,6 @@ use crate::lab::outcome::Outcome;
 use crate::lab::parallel::in_parallel;
 use crate::report::Section;
 use crate::servers::Stage;
-use crate::span::Span;
 use crate::systems::System;
 
 /// The longest time between the event `write_sent` and the write to the socket.

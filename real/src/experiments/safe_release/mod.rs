@@ -11,8 +11,8 @@ mod forced;
 mod natural;
 mod release;
 
-use history::VerdictKind;
 use history::story;
+use history::{Span, VerdictKind};
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,6 @@ use super::{Experiment, ExperimentError};
 use crate::lab::outcome::cell;
 use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
-use crate::span::Span;
 
 /// Experiment 3.
 #[derive(Debug)]

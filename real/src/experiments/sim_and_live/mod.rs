@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use history::VerdictKind;
+use history::{Span, VerdictKind};
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,6 @@ use crate::lab::fleet::Fleet;
 use crate::lab::parallel::in_parallel;
 use crate::report::{Section, Table};
 use crate::servers::Stage;
-use crate::span::Span;
 use crate::systems::System;
 
 /// The largest difference allowed between the shares of one set of verdicts.

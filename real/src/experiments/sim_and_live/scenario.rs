@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use history::Span;
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,6 @@ use crate::experiments::ExperimentError;
 use crate::lab::actors::{Crew, ResourceActor};
 use crate::lab::outcome::Outcome;
 use crate::servers::Stage;
-use crate::span::Span;
 use crate::systems::System;
 
 /// The duration of worker b's work.
@@ -22,8 +22,9 @@ const A_LIVES: Duration = Duration::from_millis(200);
 const NODES: u32 = 5;
 
 /// Two workers on one lock, of which the first meets a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Scenario {
     /// The holder pauses for two and a half TTLs after it has checked its lease.
     GcPause,
@@ -46,13 +47,8 @@ pub(super) struct Plot {
 }
 
 impl Scenario {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::GcPause => "gc-pause",
-            Self::PauseHalfTtl => "pause-half-ttl",
-            Self::WorkLongerThanTtl => "work-longer-than-ttl",
-            Self::SigkillHolder => "sigkill-holder",
-        }
+    pub(super) fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

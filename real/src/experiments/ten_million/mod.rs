@@ -11,6 +11,7 @@
 mod etcd;
 mod redis;
 
+use history::Span;
 use serde::{Deserialize, Serialize};
 
 use self::etcd::{Growth, Held};
@@ -18,7 +19,6 @@ use self::redis::{Curve, Memory};
 use super::{Experiment, ExperimentError};
 use crate::fill::Counters;
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
-use crate::span::Span;
 
 /// The default limit of etcd's database (`--quota-backend-bytes`).
 const ETCD_QUOTA_BYTES: f64 = 2.0 * 1024.0 * 1024.0 * 1024.0;

@@ -4,10 +4,10 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use lab::Arm;
-use sim::Sim;
+use lab::perfetto::{Shown, perfetto};
 use sim::sim::Report;
 use sim::trace::pcap::pcap;
-use sim::trace::perfetto::{Shown, perfetto};
+use sim::{Sim, Span};
 
 use super::written;
 
@@ -49,7 +49,7 @@ impl Exports {
                 events: &report.events,
                 names: &report.names,
                 messages: &report.messages,
-                end: u64::try_from(report.simulated.as_nanos()).unwrap_or(u64::MAX),
+                end: Span(report.simulated).as_nanos(),
             };
             save(file, arm, &perfetto(&shown))?;
         }

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::{Either, select};
+use sim::Span;
 use sim::servers::host::Host;
 use sim::world::disk::Disk;
 use sim::world::lock;
@@ -51,7 +52,7 @@ impl Machine for LocalMachine {
     }
 
     fn monotonic_nanos(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        Span(self.started.elapsed()).as_nanos()
     }
 
     fn wall_micros(&self) -> u64 {

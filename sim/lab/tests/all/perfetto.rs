@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use history::Fate;
 use lab::Arm;
+use lab::perfetto::{Shown, perfetto};
 use perfetto_trace_proto::trace_packet::Data;
 use perfetto_trace_proto::track_event::Type;
 use perfetto_trace_proto::{Trace, TrackDescriptor, TrackEvent, track_descriptor, track_event};
 use prost::Message;
 use sim::Report;
-use sim::trace::perfetto::{Shown, perfetto};
 
 use crate::messages::recorded;
 

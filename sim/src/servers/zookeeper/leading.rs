@@ -5,6 +5,8 @@
 //! closes its connections and looks for a leader. Of the members that look and reach a majority, the one with
 //! the highest number becomes the leader in a new epoch, and restarts every session's timeout.
 
+use history::Span;
+
 use super::core::{Core, Now};
 use super::member::{Behind, Member, Role};
 use super::session;
@@ -128,7 +130,7 @@ impl Core {
     }
 
     fn fall_behind(&mut self, member: usize, reaches: &[bool], now: Now) {
-        let sync_timeout = session::nanos(self.tick).saturating_mul(u64::from(self.sync_limit));
+        let sync_timeout = Span(self.tick).as_nanos().saturating_mul(u64::from(self.sync_limit));
         // It notices a broken connection at once: if the leader is down, or leads another epoch.
         let knows = match self.leader() {
             Some(leader) => reaches[leader] && !self.is_of_epoch(member),

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use dlock_zookeeper::wire::PASSWORD_BYTES;
+use history::Span;
 
 /// A session, as the leader keeps it.
 #[derive(Clone, Debug)]
@@ -21,8 +22,8 @@ pub(crate) struct Session {
 ///
 /// Source: `ExpiryQueue.roundToNextInterval`.
 pub(crate) fn expiry(now: u64, timeout: Duration, tick: Duration) -> u64 {
-    let tick = nanos(tick).max(1);
-    ((now + nanos(timeout)) / tick + 1) * tick
+    let tick = Span(tick).as_nanos().max(1);
+    ((now + Span(timeout).as_nanos()) / tick + 1) * tick
 }
 
 /// Returns the timeout within `bounds` that is nearest to `millis`.
@@ -57,10 +58,6 @@ pub(crate) fn password(id: i64) -> [u8; PASSWORD_BYTES] {
         four.copy_from_slice(&number.to_le_bytes()[..4]);
     }
     password
-}
-
-pub(crate) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -140,17 +140,29 @@ fn impossible_triggers_are_refused() {
 
 #[test]
 fn malformed_spans_are_refused() {
-    let help = "write a number and a unit (m, s, ms, us, ns), such as 500ms, 1.5s or 1m";
+    let help = "write a number and a unit, such as 500ms, 1.5s or 1m";
     let span = |text: &str| format!(r#"starts = "{text}""#);
     let good = span("100ms");
-    for bad in ["1", "s", "1 s", " 1s", "1h", "1S", "1e3s", "1.s", ".5s", "1_000ms", "1s500ms", "+1s", ""] {
-        refused(&good, &span(bad), &format!("19: `{bad}` is no span of time: {help}"));
+    let number = "expected number at 0";
+    let unit = "time unit needed, for example 1sec or 1ms";
+    let limits = "number is too large or cannot be represented without a lack of precision (values below 1ns \
+                  are not supported)";
+    let cases = [
+        ("1", unit),
+        ("s", number),
+        ("1.s", "invalid character at 1"),
+        (".5s", number),
+        ("1_000ms", "invalid character at 1"),
+        ("+1s", number),
+        ("-1s", number),
+        ("", "value was empty"),
+        ("0.5ns", limits),
+        ("18446744073709551616ns", limits),
+        ("18446744074s", "it ends at 584 years"),
+    ];
+    for (bad, problem) in cases {
+        refused(&good, &span(bad), &format!("19: `{bad}` is no span of time ({problem}): {help}"));
     }
-    refused(&good, &span("-1s"), "19: `-1s` is negative: a span of time counts from zero up");
-    refused(&good, &span("0.5ns"), "19: `0.5ns` is finer than a nanosecond");
-    let long = "18446744073709551616ns";
-    let ends = "a span of time ends at 584 years, a shift at 292";
-    refused(&good, &span(long), &format!("19: `{long}` is too long: {ends}"));
     let expected = "expected a span of time, such as \"500ms\", \"1.5s\" or \"1m\"";
     refused(&good, "starts = 100", &format!("19: invalid type: integer `100`, {expected}"));
     refused(r#"ttl    = "2s""#, r#"ttl = "0s""#, "3: `ttl` = 0s: it must be from 10ms to 60m");

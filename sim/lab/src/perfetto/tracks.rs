@@ -1,6 +1,7 @@
 //! The tracks of a trace: one for each process, and below it one for each kind of event.
 
-use super::proto::{BY_RANK, ProcessDescriptor, TrackDescriptor};
+use perfetto_trace_proto::track_descriptor::{ChildTracksOrdering, StaticOrDynamicName};
+use perfetto_trace_proto::{ProcessDescriptor, TrackDescriptor};
 
 /// All tracks, in the order in which they are shown.
 pub(super) struct Tracks {
@@ -58,18 +59,20 @@ impl Tracks {
     pub(super) fn descriptors(&self) -> impl Iterator<Item = TrackDescriptor> {
         let groups = (1..).zip(&self.groups);
         groups.flat_map(|(pid, group)| {
-            let process = ProcessDescriptor { pid: Some(pid), process_name: Some(group.name.clone()) };
+            let name = Some(group.name.clone());
+            let process =
+                ProcessDescriptor { pid: Some(pid), process_name: name, ..ProcessDescriptor::default() };
             let parent = TrackDescriptor {
                 uuid: Some(group.uuid),
-                name: Some(group.name.clone()),
+                static_or_dynamic_name: Some(StaticOrDynamicName::Name(group.name.clone())),
                 process: Some(process),
-                child_ordering: Some(BY_RANK),
+                child_ordering: Some(ChildTracksOrdering::Explicit.into()),
                 sibling_order_rank: Some(pid),
                 ..TrackDescriptor::default()
             };
             let lanes = (0..).zip(&group.lanes).map(|(rank, lane)| TrackDescriptor {
                 uuid: Some(lane.uuid),
-                name: Some(lane.name.clone()),
+                static_or_dynamic_name: Some(StaticOrDynamicName::Name(lane.name.clone())),
                 parent_uuid: Some(group.uuid),
                 sibling_order_rank: Some(rank),
                 ..TrackDescriptor::default()

@@ -2,19 +2,19 @@
 //! events, its messages, its pauses and critical sections, the leases that it trusts and those that it has
 //! stored. Flows lead from each message that was sent to its arrival.
 //!
-//! `proto.rs` is the part of Perfetto's schema that is used, `slices.rs` reads durations from the history,
-//! `tracks.rs` gives each a track on which it overlaps no other.
+//! `slices.rs` reads durations from the history, `tracks.rs` gives each a track on which it overlaps no other.
 
-mod proto;
 mod slices;
 mod tracks;
 
+use history::text::{Names, describe};
 use history::{Event, Fate, Message};
+use perfetto_trace_proto::trace_packet::{Data, OptionalTrustedPacketSequenceId, SequenceFlags};
+use perfetto_trace_proto::track_event::{NameField, Type};
+use perfetto_trace_proto::{Trace, TracePacket, TrackEvent};
 use prost::Message as _;
 
-use self::proto::{BEGIN, END, INSTANT, SEQUENCE_BEGINS, Trace, TracePacket, TrackEvent};
 use self::tracks::Tracks;
-use super::text::{Names, describe};
 
 /// The number of the one sequence of packets.
 const SEQUENCE: u32 = 1;
@@ -60,28 +60,29 @@ pub fn perfetto(shown: &Shown<'_>) -> Vec<u8> {
     }
     for slice in slices::slices(shown.events, shown.names, shown.end) {
         let track = tracks.free_track(slice.process.as_str(), &slice.lane, slice.begin, slice.end);
-        let begin = TrackEvent { name: Some(slice.name), ..of_type(BEGIN, track) };
+        let begin = event(Type::SliceBegin, track, Some(slice.name));
         timed.push(Timed { at: slice.begin, rank: 2, event: begin });
-        timed.push(Timed { at: slice.end, rank: 0, event: of_type(END, track) });
+        timed.push(Timed { at: slice.end, rank: 0, event: event(Type::SliceEnd, track, None) });
     }
     // Stable: the events of one instant stay in the order of the history.
     timed.sort_by_key(|timed| (timed.at, timed.rank));
-    let descriptors = tracks.descriptors().map(|descriptor| TracePacket {
-        track_descriptor: Some(descriptor),
-        trusted_packet_sequence_id: Some(SEQUENCE),
-        ..TracePacket::default()
-    });
-    let events = timed.into_iter().map(|timed| TracePacket {
-        timestamp: Some(timed.at),
-        track_event: Some(timed.event),
-        trusted_packet_sequence_id: Some(SEQUENCE),
-        ..TracePacket::default()
-    });
-    let mut packet: Vec<TracePacket> = descriptors.chain(events).collect();
+    let descriptors = tracks.descriptors().map(|descriptor| (None, Data::TrackDescriptor(descriptor)));
+    let events = timed.into_iter().map(|timed| (Some(timed.at), Data::TrackEvent(timed.event)));
+    let mut packet: Vec<TracePacket> = descriptors.chain(events).map(in_sequence).collect();
     if let Some(first) = packet.first_mut() {
-        first.sequence_flags = Some(SEQUENCE_BEGINS);
+        first.sequence_flags = Some(SequenceFlags::SeqIncrementalStateCleared as u32);
     }
     Trace { packet }.encode_to_vec()
+}
+
+fn in_sequence((timestamp, data): (Option<u64>, Data)) -> TracePacket {
+    let sequence = OptionalTrustedPacketSequenceId::TrustedPacketSequenceId(SEQUENCE);
+    TracePacket {
+        timestamp,
+        data: Some(data),
+        optional_trusted_packet_sequence_id: Some(sequence),
+        ..TracePacket::default()
+    }
 }
 
 /// Adds a message: an instant where it was sent, another where it arrived, and a flow from the one to the
@@ -104,9 +105,10 @@ fn add_message(message: &Message, flow: u64, tracks: &mut Tracks, timed: &mut Ve
 }
 
 fn instant(at: u64, track: u64, name: String) -> Timed {
-    Timed { at, rank: 1, event: TrackEvent { name: Some(name), ..of_type(INSTANT, track) } }
+    Timed { at, rank: 1, event: event(Type::Instant, track, Some(name)) }
 }
 
-fn of_type(kind: i32, track: u64) -> TrackEvent {
-    TrackEvent { r#type: Some(kind), track_uuid: Some(track), ..TrackEvent::default() }
+fn event(kind: Type, track: u64, name: Option<String>) -> TrackEvent {
+    let name_field = name.map(NameField::Name);
+    TrackEvent { r#type: Some(kind.into()), track_uuid: Some(track), name_field, ..TrackEvent::default() }
 }
