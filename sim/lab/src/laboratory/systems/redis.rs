@@ -68,7 +68,7 @@ impl LockSystem for One {
         let host = |(name, kind): (String, Kind)| {
             let host = host(options).primary_name(LOCK_NAME);
             let host =
-                if kind == Kind::Replica { host.replica_of(&format!("{PRIMARY}:{PORT}")) } else { host };
+                if kind == Kind::Replica { host.replica_of(format!("{PRIMARY}:{PORT}")) } else { host };
             (name, Arc::new(host) as Arc<dyn Host>)
         };
         self.servers(options).into_iter().map(host).collect()
