@@ -18,14 +18,20 @@ pub struct Form {
     targets: Targets,
 }
 
+/// Returns the fault of a process, if it suits the process.
+type OnProcess = dyn Fn(&dyn Scene, &str) -> Option<Arc<dyn Action>> + Send + Sync;
+
+/// Returns the fault of a link.
+type OnLink = dyn Fn(&Link) -> Arc<dyn Action> + Send + Sync;
+
 /// The targets of a form, with the fault of each.
 #[derive(Clone)]
 enum Targets {
-    Processes(Arc<dyn Fn(&dyn Scene, &str) -> Option<Arc<dyn Action>> + Send + Sync>),
+    Processes(Arc<OnProcess>),
     /// One fault for each direction of a link, or one for `both`.
     Links {
         both: bool,
-        fault: Arc<dyn Fn(&Link) -> Arc<dyn Action> + Send + Sync>,
+        fault: Arc<OnLink>,
     },
 }
 

@@ -67,11 +67,8 @@ impl LockSystem for One {
     fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
         let host = |(name, kind): (String, ProcessKind)| {
             let host = host(options, stored).primary_name(LOCK_NAME);
-            let host = if kind == ProcessKind::Replica {
-                host.replica_of(&format!("{PRIMARY}:{PORT}"))
-            } else {
-                host
-            };
+            let is_replica = kind == ProcessKind::Replica;
+            let host = if is_replica { host.replica_of(format!("{PRIMARY}:{PORT}")) } else { host };
             (name, Arc::new(host) as Arc<dyn Host>)
         };
         self.servers(options).into_iter().map(host).collect()
