@@ -2,7 +2,8 @@
 //! events, its messages, its pauses and critical sections, the leases that it trusts and those that it has
 //! stored. Flows lead from each message that was sent to its arrival.
 //!
-//! `slices.rs` reads durations from the history, `tracks.rs` gives each a track on which it overlaps no other.
+//! `slices.rs` reads durations from the history, `tracks.rs` gives each a track on which it overlaps no
+//! other.
 
 mod slices;
 mod tracks;
