@@ -47,6 +47,7 @@ impl<T: Clone> SingleFlight<T> {
     }
 
     /// Shares the value no more, if it is the one that `is_meant`.
+    #[cfg(any(test, feature = "redis", feature = "zookeeper"))]
     pub(crate) fn retire(&self, is_meant: impl FnOnce(&T) -> bool) {
         let mut state = self.state.lock();
         if state.current.as_ref().is_some_and(is_meant) {

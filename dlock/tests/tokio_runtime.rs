@@ -1,5 +1,6 @@
-#![cfg(feature = "tokio")]
 //! The runtime on tokio over a loopback socket.
+
+#![cfg(feature = "tokio")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "the test is the server")]
 
