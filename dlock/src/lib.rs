@@ -122,6 +122,14 @@ pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 pub use tokio::{TokioRuntime, TokioStream};
 pub use watchdog::Cap;
 
+/// Returns the name and the text of each script that Redis servers run: the simulator names them in its
+/// pictures of messages.
+#[cfg(feature = "redis")]
+#[doc(hidden)]
+pub fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    [redis::SCRIPTS, redlock::SCRIPTS].into_iter().flatten().copied()
+}
+
 /// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.
 #[doc(hidden)]
 pub fn probes() -> Vec<&'static dlock_runtime::Probe> {

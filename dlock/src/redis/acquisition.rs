@@ -68,24 +68,15 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         let Claim { key, owner, ttl } = &self.claim;
         let keys = [StoredKey::owner(key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl)];
-        let call = Call { script: &RENEW, keys: &keys, args: &args };
-        let (sent, value) = self.client.node.eval(call, deadline, |_| ()).await?;
-        Ok(if reply::is_done(&value)? {
-            Renewal::Extended { since: sent.at, left: *ttl }
-        } else {
-            Renewal::NotOwner
-        })
+        self.renew_by(Call { script: &RENEW, keys: &keys, args: &args }, deadline).await
     }
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
-        self.requests.stop_waiting();
-        let (sent, value) = self.send_release(deadline).await?;
-        let is_done = reply::is_done(&value)?;
-        self.requests.answered(&sent.connection);
-        if is_done {
-            self.requests.released();
-        }
-        Ok(if is_done { Released::Done } else { Released::NotOwner })
+        let Claim { key, owner, .. } = self.claim.clone();
+        let keys = [StoredKey::owner(&key)];
+        let args = [Arg::Text(owner.as_str()), Arg::Stored(StoredKey::freed(&key))];
+        let args = if self.waiting == Waiting::Called { &args[..] } else { &args[..1] };
+        self.release_by(Call { script: &RELEASE, keys: &keys, args }, deadline).await
     }
 
     fn needs_cleanup(&self) -> bool {
@@ -163,39 +154,56 @@ impl<R: Runtime> RedisAcquisition<R> {
         Ok((grant, since))
     }
 
-    async fn send_release(&self, deadline: Instant) -> Result<(Sent, Value), BackendError> {
-        let key = &self.claim.key;
-        let keys = [StoredKey::owner(key)];
-        let args = [Arg::Text(self.claim.owner.as_str()), Arg::Stored(StoredKey::freed(key))];
-        let args = if self.waiting == Waiting::Called { &args[..] } else { &args[..1] };
-        let call = Call { script: &RELEASE, keys: &keys, args };
-        match self.requests.connection_to_follow() {
-            None => self.client.node.eval(call, deadline, |_| ()).await,
-            Some(connection) => self.follow(connection, call, deadline).await,
-        }
+    /// Renews the lease by the script of `call`.
+    pub(crate) async fn renew_by(&self, call: Call<'_>, deadline: Instant) -> Result<Renewal, BackendError> {
+        let (sent, value) = self.client.node.eval(call, deadline, |_| ()).await?;
+        Ok(if reply::is_done(&value)? {
+            Renewal::Extended { since: sent.at, left: self.claim.ttl }
+        } else {
+            Renewal::NotOwner
+        })
     }
 
-    /// Runs a script on `connection`, behind the requests that were sent or are about to be sent there.
-    async fn follow(
-        &self,
-        connection: &Arc<Connection>,
+    /// Releases the lease by the script of `call`.
+    pub(crate) async fn release_by(
+        &mut self,
         call: Call<'_>,
         deadline: Instant,
-    ) -> Result<(Sent, Value), BackendError> {
-        let Client { node, batcher, .. } = &*self.client;
-        reached!(node.runtime(), release_follows_request);
-        let send = |connection: Arc<Connection>| async move {
-            batcher.handed_over().await;
-            node::eval_text(&connection, call).await
-        };
-        let exchanged = node.exchange(Some(Arc::clone(connection)), deadline, |_| (), send).await;
-        sometimes!(node.runtime(), followed_connection_failed, exchanged.is_err());
-        if exchanged.is_err() {
-            // The next try uses another connection.
-            connection.mark_closed();
+    ) -> Result<Released, BackendError> {
+        let Self { client, requests, .. } = self;
+        requests.stop_waiting();
+        let (sent, value) = match requests.connection_to_follow() {
+            None => client.node.eval(call, deadline, |_| ()).await,
+            Some(connection) => follow(client, connection, call, deadline).await,
+        }?;
+        let is_done = reply::is_done(&value)?;
+        requests.answered(&sent.connection);
+        if is_done {
+            requests.released();
         }
-        exchanged
+        Ok(if is_done { Released::Done } else { Released::NotOwner })
     }
+}
+
+/// Runs a script on `connection`, behind the requests that were sent or are about to be sent there.
+async fn follow<R: Runtime>(
+    Client { node, batcher, .. }: &Client<R>,
+    connection: &Arc<Connection>,
+    call: Call<'_>,
+    deadline: Instant,
+) -> Result<(Sent, Value), BackendError> {
+    reached!(node.runtime(), release_follows_request);
+    let send = |connection: Arc<Connection>| async move {
+        batcher.handed_over().await;
+        node::eval_text(&connection, call).await
+    };
+    let exchanged = node.exchange(Some(Arc::clone(connection)), deadline, |_| (), send).await;
+    sometimes!(node.runtime(), followed_connection_failed, exchanged.is_err());
+    if exchanged.is_err() {
+        // The next try uses another connection.
+        connection.mark_closed();
+    }
+    exchanged
 }
 
 probes! {

@@ -34,7 +34,7 @@ use self::listener::Listener;
 use self::node::Node;
 pub use self::options::{RedisOptions, TokenSource, Waiting};
 pub(crate) use self::reply::Grant;
-pub(crate) use self::script::{Arg, Call, Script, StoredKey};
+pub(crate) use self::script::{Arg, Call, SCRIPTS, Script, StoredKey};
 use crate::backend::{Backend, Claim};
 use crate::error::BackendError;
 use crate::setup::{self, SetupError};

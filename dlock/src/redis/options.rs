@@ -22,23 +22,7 @@ pub struct RedisOptions {
     pub waiting: Waiting,
 }
 
-/// The scripts that the server runs: the name and the text of each.
-const SCRIPTS: &[(&str, &str)] = &[
-    ("acquire", include_str!("acquire.lua")),
-    ("acquire_many", include_str!("acquire_many.lua")),
-    ("acquire_by_time", include_str!("acquire_by_time.lua")),
-    ("renew", include_str!("renew.lua")),
-    ("release", include_str!("release.lua")),
-];
-
 impl RedisOptions {
-    /// Returns the name and the text of each script that the server runs: the simulator names them in its
-    /// pictures of messages.
-    #[doc(hidden)]
-    pub const fn scripts() -> &'static [(&'static str, &'static str)] {
-        SCRIPTS
-    }
-
     pub(crate) fn login(&self) -> RedisConnectionInfo {
         let mut info = RedisConnectionInfo::default().set_db(i64::from(self.database));
         if let Some(username) = &self.username {

@@ -8,6 +8,15 @@ use redis::{Cmd, RedisWrite, ToRedisArgs};
 
 use crate::key::{FENCE, FREED, LockKey, OWNER};
 
+/// The scripts of locks on one Redis: the name and the text of each.
+pub(crate) const SCRIPTS: &[(&str, &str)] = &[
+    ("acquire", include_str!("acquire.lua")),
+    ("acquire_many", include_str!("acquire_many.lua")),
+    ("acquire_by_time", include_str!("acquire_by_time.lua")),
+    ("renew", include_str!("renew.lua")),
+    ("release", include_str!("release.lua")),
+];
+
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.
 const COMMAND_BYTES: usize = 256;
 
@@ -80,19 +89,24 @@ impl Call<'_> {
 }
 
 impl<'a> StoredKey<'a> {
+    /// Returns the part of the lock whose name ends with `part`, which begins with `}:`.
+    pub(crate) const fn new(key: &'a LockKey, part: &'static str) -> Self {
+        Self { key, part }
+    }
+
     /// Returns the key with the owner token of the present lease.
     pub(crate) fn owner(key: &'a LockKey) -> Self {
-        Self { key, part: OWNER }
+        Self::new(key, OWNER)
     }
 
     /// Returns the key that counts the grants.
     pub(crate) fn fence(key: &'a LockKey) -> Self {
-        Self { key, part: FENCE }
+        Self::new(key, FENCE)
     }
 
     /// Returns the channel on which releases are published.
     pub(crate) fn freed(key: &'a LockKey) -> Self {
-        Self { key, part: FREED }
+        Self::new(key, FREED)
     }
 }
 

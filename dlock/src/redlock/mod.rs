@@ -74,6 +74,7 @@ use dlock_runtime::Runtime;
 
 use self::acquisition::{Nodes, RedlockAcquisition};
 pub use self::options::RedlockOptions;
+pub(crate) use self::scripts::SCRIPTS;
 use crate::backend::{Backend, Claim};
 use crate::redis::Redis;
 use crate::setup::SetupError;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::scripts::SCRIPTS;
 use crate::redis::{RedisOptions, TokenSource};
 use crate::setup::{self, SetupError};
 
@@ -29,12 +28,6 @@ pub struct RedlockOptions {
 }
 
 impl RedlockOptions {
-    /// Returns the name and the text of each script that a node runs: see [`RedisOptions::scripts`].
-    #[doc(hidden)]
-    pub const fn scripts() -> &'static [(&'static str, &'static str)] {
-        SCRIPTS
-    }
-
     /// Returns the timeout of one request to one node, for a lease of `ttl`.
     pub(super) fn timeout(&self, ttl: Duration) -> Duration {
         let usual = || (ttl / 10).clamp(Duration::from_millis(50), Duration::from_millis(500));

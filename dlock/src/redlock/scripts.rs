@@ -11,5 +11,5 @@ pub(super) static VOTE: LazyLock<Script> = LazyLock::new(|| Script::new(include_
 pub(super) static RAISE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("raise.lua")));
 
 /// The name and the text of each.
-pub(super) const SCRIPTS: &[(&str, &str)] =
+pub(crate) const SCRIPTS: &[(&str, &str)] =
     &[("vote", include_str!("vote.lua")), ("raise", include_str!("raise.lua"))];

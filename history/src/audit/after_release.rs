@@ -14,6 +14,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Rules;
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
@@ -38,8 +40,12 @@ struct Release<'h> {
     at: Nanos,
 }
 
-impl<'h> AfterRelease<'h> {
-    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+impl<'h> Judge<'h> for AfterRelease<'h> {
+    fn of(_: &Rules) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
         let process = &event.process;
         match &event.kind {
             Kind::LeaseAcquired { key, owner, token, .. } => {
@@ -70,7 +76,9 @@ impl<'h> AfterRelease<'h> {
             _ => {}
         }
     }
+}
 
+impl<'h> AfterRelease<'h> {
     /// Judges the other processes that are inside the section when the event's process enters it.
     fn judge_open(&mut self, event: &Event, key: &'h Name, verdicts: &mut Verdicts) {
         let did = format!("was still in its critical section when {} entered at {}", event.process, event.at);

@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Rules;
-use super::faults::Faults;
-use super::stored::Stored;
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
@@ -26,21 +25,13 @@ pub(super) struct Idle<'h> {
     convicted: BTreeMap<&'h Name, Nanos>,
 }
 
-impl<'h> Idle<'h> {
-    /// Creates the judge; `None` if the rules have no longest retry.
-    pub(super) fn of(rules: &Rules) -> Option<Self> {
+impl<'h> Judge<'h> for Idle<'h> {
+    fn of(rules: &Rules) -> Option<Self> {
         let longest_retry = rules.longest_retry?;
         Some(Self { longest_retry, waiting: BTreeMap::new(), convicted: BTreeMap::new() })
     }
 
-    /// Judges the time up to `event`, and observes the event. `stored` and `faults` are the states before it.
-    pub(super) fn observe(
-        &mut self,
-        event: &'h Event,
-        stored: &Stored<'h>,
-        faults: &Faults<'h>,
-        verdicts: &mut Verdicts,
-    ) {
+    fn until(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
         match &event.kind {
             Kind::LeaseRequested { key, .. } => {
@@ -49,47 +40,43 @@ impl<'h> Idle<'h> {
             Kind::LeaseRetried { key, .. } => {
                 self.waiting.entry(key).or_default().entry(process).or_insert(at);
             }
-            Kind::KeyGranted { key, .. } => self.judge(at, key, stored, faults, verdicts),
+            Kind::KeyGranted { key, .. } => self.judge(at, key, state, verdicts),
             Kind::LeaseAcquired { key, .. } | Kind::LeaseNotAcquired { key, .. } => {
-                self.judge(at, key, stored, faults, verdicts);
+                self.judge(at, key, state, verdicts);
                 if let Some(waiting) = self.waiting.get_mut(key) {
                     waiting.remove(process);
                 }
             }
             Kind::ProcessCrashed { .. } => {
-                self.judge_all(at, stored, faults, verdicts);
+                self.judge_all(at, state, verdicts);
                 self.waiting.values_mut().for_each(|waiting| {
                     waiting.remove(process);
                 });
             }
-            _ if faults.begins_fault(event) => self.judge_all(at, stored, faults, verdicts),
+            _ if state.faults.begins_fault(event) => self.judge_all(at, state, verdicts),
             _ => {}
         }
     }
 
+    fn observe(&mut self, _: &'h Event, _: &State<'h>, _: &mut Verdicts) {}
+
+    fn finish(&mut self, end: Nanos, state: &State<'h>, verdicts: &mut Verdicts) {
+        self.judge_all(end, state, verdicts);
+    }
+}
+
+impl<'h> Idle<'h> {
     /// Judges all locks up to `at`.
-    pub(super) fn judge_all(
-        &mut self,
-        at: Nanos,
-        stored: &Stored<'h>,
-        faults: &Faults<'h>,
-        verdicts: &mut Verdicts,
-    ) {
+    fn judge_all(&mut self, at: Nanos, state: &State<'h>, verdicts: &mut Verdicts) {
         let keys: Vec<_> = self.waiting.keys().copied().collect();
         for key in keys {
-            self.judge(at, key, stored, faults, verdicts);
+            self.judge(at, key, state, verdicts);
         }
     }
 
-    fn judge(
-        &mut self,
-        at: Nanos,
-        key: &'h Name,
-        stored: &Stored<'h>,
-        faults: &Faults<'h>,
-        verdicts: &mut Verdicts,
-    ) {
-        let (Some(quiet), Some(free)) = (faults.quiet_since(), stored.free_since(key)) else { return };
+    fn judge(&mut self, at: Nanos, key: &'h Name, state: &State<'h>, verdicts: &mut Verdicts) {
+        let free = state.stored.as_ref().and_then(|stored| stored.free_since(key));
+        let (Some(quiet), Some(free)) = (state.faults.quiet_since(), free) else { return };
         let first = self.waiting.get(key).and_then(|waiting| waiting.iter().min_by_key(|(_, since)| **since));
         let Some((waiter, since)) = first else { return };
         let due = quiet.max(free).max(*since).after(self.longest_retry);
@@ -101,6 +88,6 @@ impl<'h> Idle<'h> {
             "the lock was free from {free} on, {waiter} had asked for it at {since}, and at {due} nobody had \
              it",
         );
-        verdicts.convict(VerdictKind::Idle, due, key, &[waiter], detail);
+        verdicts.convict_absence(VerdictKind::Idle, due, key, &[waiter], detail);
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use super::Rules;
 use super::faults::Faults;
+use super::judge::{Judge, State};
 use super::stored::{Entry, Stored};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
@@ -35,14 +36,24 @@ struct Acquisition<'h> {
     convicted: bool,
 }
 
-impl<'h> Leaked<'h> {
-    /// Creates the judge; `None` if the rules have no longest retry.
-    pub(super) fn of(rules: &Rules) -> Option<Self> {
+impl<'h> Judge<'h> for Leaked<'h> {
+    fn of(rules: &Rules) -> Option<Self> {
         let longest_retry = rules.longest_retry?;
         Some(Self { ttl: rules.ttl.unwrap_or_default(), longest_retry, acquisitions: BTreeMap::new() })
     }
 
-    pub(super) fn observe(&mut self, event: &'h Event) {
+    fn until(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
+        if state.faults.begins_fault(event) {
+            self.judge_all(event.at, state, verdicts);
+        }
+    }
+
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
+        let counts =
+            |removed: &&Entry<'h>| state.stored.as_ref().is_some_and(|stored| stored.counts(removed.server));
+        if let Some(removed) = state.removed.as_ref().filter(counts) {
+            self.judge(event.at, removed, &state.faults, verdicts);
+        }
         let process = &event.process;
         match &event.kind {
             Kind::LeaseRequested { key, owner, ttl_millis }
@@ -62,14 +73,14 @@ impl<'h> Leaked<'h> {
         }
     }
 
+    fn finish(&mut self, end: Nanos, state: &State<'h>, verdicts: &mut Verdicts) {
+        self.judge_all(end, state, verdicts);
+    }
+}
+
+impl<'h> Leaked<'h> {
     /// Judges a key that was stored up to `at`.
-    pub(super) fn judge(
-        &mut self,
-        at: Nanos,
-        held: &Entry<'h>,
-        faults: &Faults<'h>,
-        verdicts: &mut Verdicts,
-    ) {
+    fn judge(&mut self, at: Nanos, held: &Entry<'h>, faults: &Faults<'h>, verdicts: &mut Verdicts) {
         let Some(since) = faults.retried_since(self.longest_retry) else { return };
         let owner = held.owner;
         let Some(acquisition) = self.acquisitions.get_mut(&(held.key, owner)) else { return };
@@ -89,19 +100,19 @@ impl<'h> Leaked<'h> {
              {ended}",
             held.server, acquisition.process,
         );
-        verdicts.convict(VerdictKind::Leaked, due, held.key, &[acquisition.process, held.server], detail);
+        verdicts.convict_absence(
+            VerdictKind::Leaked,
+            due,
+            held.key,
+            &[acquisition.process, held.server],
+            detail,
+        );
     }
 
     /// Judges all keys stored at `at`: before a fault begins, and at the end.
-    pub(super) fn judge_all(
-        &mut self,
-        at: Nanos,
-        stored: &Stored<'h>,
-        faults: &Faults<'h>,
-        verdicts: &mut Verdicts,
-    ) {
-        for held in stored.entries() {
-            self.judge(at, &held, faults, verdicts);
+    fn judge_all(&mut self, at: Nanos, state: &State<'h>, verdicts: &mut Verdicts) {
+        for held in state.stored.iter().flat_map(Stored::entries) {
+            self.judge(at, &held, &state.faults, verdicts);
         }
     }
 }

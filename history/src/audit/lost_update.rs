@@ -14,7 +14,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::Rules;
 use super::holders::Holders;
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
@@ -59,8 +61,13 @@ struct Knowledge {
     read_version: u64,
 }
 
-impl<'h> LostUpdate<'h> {
-    pub(super) fn observe(&mut self, event: &'h Event, holders: &Holders<'h>, verdicts: &mut Verdicts) {
+impl<'h> Judge<'h> for LostUpdate<'h> {
+    fn of(_: &Rules) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
+        let holders = &state.holders;
         let at = event.at;
         let (key, owner, guard, version) = match &event.kind {
             Kind::ResourceRead { key, owner: Some(owner), version, .. } => {

@@ -3,9 +3,9 @@
 //! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then
 //! one file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
 //! `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`), each with its rule and the rule's
-//! source. Several of them rest on the leases that holders believe in (`beliefs`, `trust`), the keys that
-//! servers have stored (`stored`) and the faults in force (`faults`). [`Summary`] and [`Fairness`] are
-//! counts, for reports and expectations.
+//! source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest on the leases that holders
+//! believe in (`beliefs`, `trust`), the keys that servers have stored (`stored`) and the faults in force
+//! (`faults`). [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,6 +19,7 @@ mod fairness;
 mod faults;
 mod holders;
 mod idle;
+mod judge;
 mod leaked;
 mod lost_update;
 mod overlap;
@@ -41,15 +42,13 @@ pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind};
 
 use after_release::AfterRelease;
-use faults::Faults;
-use holders::Holders;
 use idle::Idle;
+use judge::{Judge, State};
 use leaked::Leaked;
 use lost_update::LostUpdate;
 use overlap::Overlap;
 use ownership::Ownership;
 use path::Paths;
-use stored::Stored;
 use stuck::Stuck;
 use tokens::Tokens;
 use two_valid::TwoValid;
@@ -156,124 +155,44 @@ pub fn audit(history: &[Event], rules: &Rules) -> Vec<Verdict> {
     verdicts
 }
 
+/// The judges of a history, with the state that they share.
 struct Judges<'h> {
-    holders: Holders<'h>,
-    overlap: Overlap<'h>,
-    after_release: AfterRelease<'h>,
-    writes: Writes<'h>,
-    lost_update: LostUpdate<'h>,
-    tokens: Tokens<'h>,
-    ownership: Ownership<'h>,
-    stuck: Option<Stuck<'h>>,
-    unfair: Option<Unfair<'h>>,
-    leases: Leases<'h>,
+    state: State<'h>,
+    judges: Vec<Box<dyn Judge<'h> + 'h>>,
 }
 
 impl<'h> Judges<'h> {
     fn new(rules: &Rules) -> Self {
-        Self {
-            holders: Holders::default(),
-            overlap: Overlap::default(),
-            after_release: AfterRelease::default(),
-            writes: Writes::default(),
-            lost_update: LostUpdate::default(),
-            tokens: Tokens::default(),
-            ownership: Ownership::default(),
-            stuck: Stuck::new(rules),
-            unfair: rules.fifo.then(Unfair::default),
-            leases: Leases::new(rules),
-        }
+        let all = [
+            boxed::<Overlap<'h>>(rules),
+            boxed::<AfterRelease<'h>>(rules),
+            boxed::<Writes<'h>>(rules),
+            boxed::<LostUpdate<'h>>(rules),
+            boxed::<Tokens<'h>>(rules),
+            boxed::<Ownership<'h>>(rules),
+            boxed::<Stuck<'h>>(rules),
+            boxed::<Unfair<'h>>(rules),
+            boxed::<TwoValid<'h>>(rules),
+            boxed::<Unheld<'h>>(rules),
+            boxed::<Leaked<'h>>(rules),
+            boxed::<Idle<'h>>(rules),
+        ];
+        Self { state: State::of(rules), judges: all.into_iter().flatten().collect() }
     }
 
     fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
-        self.holders.observe(event);
-        self.overlap.observe(event, verdicts);
-        self.after_release.observe(event, verdicts);
-        self.writes.observe(event, &self.holders, verdicts);
-        self.lost_update.observe(event, &self.holders, verdicts);
-        self.tokens.observe(event, verdicts);
-        self.ownership.observe(event, verdicts);
-        if let Some(stuck) = &mut self.stuck {
-            stuck.observe(event, verdicts);
-        }
-        if let Some(unfair) = &mut self.unfair {
-            unfair.observe(event, verdicts);
-        }
-        self.leases.observe(event, verdicts);
+        let Self { state, judges } = self;
+        judges.iter_mut().for_each(|judge| judge.until(event, state, verdicts));
+        state.observe(event);
+        judges.iter_mut().for_each(|judge| judge.observe(event, state, verdicts));
     }
 
     /// Judges liveness at the end. An open critical section was judged when it was entered.
-    fn finish(self, end: Nanos, verdicts: &mut Verdicts) {
-        if let Some(stuck) = self.stuck {
-            stuck.finish(end, verdicts);
-        }
-        self.leases.finish(end, verdicts);
-    }
-}
-
-/// The judges of leases, which compare the beliefs of holders with the stored keys.
-struct Leases<'h> {
-    beliefs: Option<Beliefs<'h>>,
-    stored: Option<Stored<'h>>,
-    faults: Faults<'h>,
-    two_valid: TwoValid<'h>,
-    unheld: Unheld<'h>,
-    leaked: Option<Leaked<'h>>,
-    idle: Option<Idle<'h>>,
-}
-
-impl<'h> Leases<'h> {
-    fn new(rules: &Rules) -> Self {
-        Self {
-            beliefs: rules.exact.then(Beliefs::default),
-            stored: Stored::of(&rules.servers),
-            faults: Faults::of(rules),
-            two_valid: TwoValid::default(),
-            unheld: Unheld::default(),
-            leaked: Leaked::of(rules),
-            idle: Idle::of(rules),
-        }
-    }
-
-    fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
-        self.judge_before(event, verdicts);
-        let removed = self.stored.as_mut().and_then(|stored| stored.observe(event));
-        if let (Some(leaked), Some(stored)) = (&mut self.leaked, &self.stored) {
-            if let Some(removed) = removed.as_ref().filter(|removed| stored.counts(removed.server)) {
-                leaked.judge(event.at, removed, &self.faults, verdicts);
-            }
-            leaked.observe(event);
-        }
-        self.faults.observe(event);
-        let Some(beliefs) = &mut self.beliefs else { return };
-        let began = beliefs.observe(event);
-        if let Some((key, belief)) = began {
-            self.two_valid.judge(event.at, key, belief, beliefs, verdicts);
-        }
-        if let Some(stored) = &self.stored {
-            let began = began.map(|(key, _)| key);
-            self.unheld.judge(event, began, (beliefs, stored), verdicts);
-        }
-    }
-
-    /// Judges the state up to `event`, which may end it.
-    fn judge_before(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
-        let Some(stored) = &self.stored else { return };
-        if let Some(idle) = &mut self.idle {
-            idle.observe(event, stored, &self.faults, verdicts);
-        }
-        if let Some(leaked) = self.leaked.as_mut().filter(|_| self.faults.begins_fault(event)) {
-            leaked.judge_all(event.at, stored, &self.faults, verdicts);
-        }
-    }
-
     fn finish(mut self, end: Nanos, verdicts: &mut Verdicts) {
-        let Some(stored) = &self.stored else { return };
-        if let Some(leaked) = &mut self.leaked {
-            leaked.judge_all(end, stored, &self.faults, verdicts);
-        }
-        if let Some(idle) = &mut self.idle {
-            idle.judge_all(end, stored, &self.faults, verdicts);
-        }
+        self.judges.iter_mut().for_each(|judge| judge.finish(end, &self.state, verdicts));
     }
+}
+
+fn boxed<'h, J: Judge<'h> + 'h>(rules: &Rules) -> Option<Box<dyn Judge<'h> + 'h>> {
+    Some(Box::new(J::of(rules)?))
 }

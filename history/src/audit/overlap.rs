@@ -9,6 +9,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Rules;
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
@@ -33,8 +35,12 @@ struct Acquisition<'h> {
     owner: &'h Name,
 }
 
-impl<'h> Overlap<'h> {
-    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+impl<'h> Judge<'h> for Overlap<'h> {
+    fn of(_: &Rules) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
         let process = &event.process;
         match &event.kind {
             Kind::SectionEntered { key, owner, token } => {
@@ -54,7 +60,9 @@ impl<'h> Overlap<'h> {
             _ => {}
         }
     }
+}
 
+impl<'h> Overlap<'h> {
     fn enter(&mut self, key: &'h Name, second: Section<'h>, verdicts: &mut Verdicts) {
         let sections = self.open.entry(key).or_default();
         if sections.iter().any(|section| section.by == second.by) {

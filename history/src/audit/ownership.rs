@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Rules;
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::Event;
 use crate::vocabulary::{Kind, Name};
@@ -28,8 +30,12 @@ struct Grant<'h> {
     client: &'h Name,
 }
 
-impl<'h> Ownership<'h> {
-    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+impl<'h> Judge<'h> for Ownership<'h> {
+    fn of(_: &Rules) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
         if event.kind.name().target() == SERVER {
             self.servers.insert(&event.process);
         }
@@ -48,7 +54,9 @@ impl<'h> Ownership<'h> {
             _ => {}
         }
     }
+}
 
+impl<'h> Ownership<'h> {
     fn judge(
         &self,
         event: &Event,

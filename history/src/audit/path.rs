@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Rules;
-use super::verdict::{Verdict, VerdictKind};
+use super::verdict::{About, Verdict};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Effect, Kind, Name};
 
@@ -219,18 +219,17 @@ fn is_extension(kind: &Kind, _: &Verdict, owner: &Name) -> bool {
 
 /// Returns true if `owner` renewed its belief in the lease, and the verdict is about beliefs.
 fn is_renewal(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
-    let about = [VerdictKind::TwoValid, VerdictKind::Unheld];
-    matches!(kind, Kind::LeaseRenewed { owner: by, .. } if by == owner) && about.contains(&verdict.kind)
+    matches!(kind, Kind::LeaseRenewed { owner: by, .. } if by == owner)
+        && verdict.kind.about() == About::Lease
 }
 
 /// Returns true if `owner` wrote or read the resource, and the verdict is about writes.
 fn is_use(kind: &Kind, verdict: &Verdict, owner: &Name) -> bool {
-    let about = [VerdictKind::StaleWrite, VerdictKind::LateWrite, VerdictKind::LostUpdate];
     let (Kind::WriteAccepted { owner: Some(by), .. }
     | Kind::ConditionalAccepted { owner: Some(by), .. }
     | Kind::ResourceRead { owner: Some(by), .. }) = kind
     else {
         return false;
     };
-    about.contains(&verdict.kind) && by == owner
+    verdict.kind.about() == About::Resource && by == owner
 }

@@ -35,6 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Rules;
+use super::judge::{Judge, State};
 use super::trust::Trust;
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
@@ -78,9 +79,8 @@ struct Lease<'h> {
     is_endless: bool,
 }
 
-impl<'h> Stuck<'h> {
-    /// Creates the judge; `None` if the rules have no time at which the faults had healed.
-    pub(super) fn new(rules: &Rules) -> Option<Self> {
+impl<'h> Judge<'h> for Stuck<'h> {
+    fn of(rules: &Rules) -> Option<Self> {
         let healed_at = rules.healed_at?;
         Some(Self {
             rules: rules.clone(),
@@ -94,7 +94,7 @@ impl<'h> Stuck<'h> {
         })
     }
 
-    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
         self.leave_outside(at);
         self.trust.observe(event);
@@ -132,6 +132,22 @@ impl<'h> Stuck<'h> {
         }
     }
 
+    /// Judges the requests that still wait and the keys that are still stored at `end`.
+    fn finish(&mut self, end: Nanos, _: &State<'h>, verdicts: &mut Verdicts) {
+        let keys: Vec<_> = self.locks.keys().copied().collect();
+        for key in keys {
+            self.judge_waiters(key, end, verdicts);
+        }
+        for ((server, key), lease) in &self.held {
+            if self.is_outside(server) {
+                continue;
+            }
+            self.judge_key(key, server, lease, end, verdicts);
+        }
+    }
+}
+
+impl<'h> Stuck<'h> {
     fn observe_server(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
         match &event.kind {
@@ -275,20 +291,6 @@ impl<'h> Stuck<'h> {
         }
     }
 
-    /// Judges the requests that still wait and the keys that are still stored at `end`.
-    pub(super) fn finish(mut self, end: Nanos, verdicts: &mut Verdicts) {
-        let keys: Vec<_> = self.locks.keys().copied().collect();
-        for key in keys {
-            self.judge_waiters(key, end, verdicts);
-        }
-        for ((server, key), lease) in &self.held {
-            if self.is_outside(server) {
-                continue;
-            }
-            self.judge_key(key, server, lease, end, verdicts);
-        }
-    }
-
     /// Judges the waiters of `key` up to `until`, each at most once.
     fn judge_waiters(&mut self, key: &'h Name, until: Nanos, verdicts: &mut Verdicts) {
         let (Some(bound), healed, sessions) = (self.rules.served_within, self.healed_at, self.rules.sessions)
@@ -330,7 +332,7 @@ impl<'h> Stuck<'h> {
              end by {over}",
             lease.client, lease.owner, lease.since,
         );
-        verdicts.convict(VerdictKind::Stuck, due, key, &[lease.client, server], detail);
+        verdicts.convict_absence(VerdictKind::Stuck, due, key, &[lease.client, server], detail);
     }
 }
 
@@ -353,5 +355,5 @@ fn convict_waiter(
         "{process} asked for the lock at {since} and had no answer by {due}, {} s after {after}{core}",
         bound.as_secs_f64(),
     );
-    verdicts.convict(VerdictKind::Stuck, due, key, &[process], detail);
+    verdicts.convict_absence(VerdictKind::Stuck, due, key, &[process], detail);
 }

@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use super::Rules;
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
@@ -26,8 +28,12 @@ struct Grant<'h> {
     at: Nanos,
 }
 
-impl<'h> Tokens<'h> {
-    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+impl<'h> Judge<'h> for Tokens<'h> {
+    fn of(_: &Rules) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
         let process = &event.process;
         match &event.kind {
             // A retry under another owner is a new request.

@@ -10,9 +10,11 @@
 
 use std::collections::BTreeSet;
 
-use super::beliefs::{Acquisition, Belief, Beliefs};
+use super::Rules;
+use super::beliefs::{Acquisition, Belief};
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
-use crate::events::Nanos;
+use crate::events::{Event, Nanos};
 use crate::vocabulary::Name;
 
 #[derive(Default)]
@@ -20,16 +22,13 @@ pub(super) struct TwoValid<'h> {
     met: BTreeSet<(&'h Name, Acquisition<'h>, Acquisition<'h>)>,
 }
 
-impl<'h> TwoValid<'h> {
-    /// Judges the belief `new`, which began or was prolonged at `at`.
-    pub(super) fn judge(
-        &mut self,
-        at: Nanos,
-        key: &'h Name,
-        new: Belief<'h>,
-        beliefs: &Beliefs<'h>,
-        verdicts: &mut Verdicts,
-    ) {
+impl<'h> Judge<'h> for TwoValid<'h> {
+    fn of(rules: &Rules) -> Option<Self> {
+        rules.exact.then(Self::default)
+    }
+
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
+        let (at, Some((key, new)), Some(beliefs)) = (event.at, state.began, &state.beliefs) else { return };
         if new.until <= at {
             return;
         }

@@ -19,6 +19,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Rules;
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
@@ -47,8 +49,12 @@ struct Line<'h> {
     over: BTreeMap<&'h Name, u64>,
 }
 
-impl<'h> Unfair<'h> {
-    pub(super) fn observe(&mut self, event: &'h Event, verdicts: &mut Verdicts) {
+impl<'h> Judge<'h> for Unfair<'h> {
+    fn of(rules: &Rules) -> Option<Self> {
+        rules.fifo.then(Self::default)
+    }
+
+    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
         match &event.kind {
             Kind::LeaseQueued { key, owner, position } => {
                 self.lines.entry(key).or_default().join(owner, *position, &event.process);

@@ -9,7 +9,9 @@
 
 use std::collections::BTreeSet;
 
+use super::Rules;
 use super::beliefs::{Acquisition, Beliefs};
+use super::judge::{Judge, State};
 use super::stored::Stored;
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
@@ -20,15 +22,14 @@ pub(super) struct Unheld<'h> {
     convicted: BTreeSet<(&'h Name, Acquisition<'h>)>,
 }
 
-impl<'h> Unheld<'h> {
-    /// Judges the state after `event`. `began` is the key of a belief that `event` began or prolonged.
-    pub(super) fn judge(
-        &mut self,
-        event: &'h Event,
-        began: Option<&'h Name>,
-        (beliefs, stored): (&Beliefs<'h>, &Stored<'h>),
-        verdicts: &mut Verdicts,
-    ) {
+impl<'h> Judge<'h> for Unheld<'h> {
+    fn of(rules: &Rules) -> Option<Self> {
+        (rules.exact && !rules.servers.is_empty()).then(Self::default)
+    }
+
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
+        let (Some(beliefs), Some(stored)) = (&state.beliefs, &state.stored) else { return };
+        let began = state.began.map(|(key, _)| key);
         let changed = match &event.kind {
             Kind::KeyGranted { key, .. } | Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
                 Some(key)
@@ -44,7 +45,9 @@ impl<'h> Unheld<'h> {
             self.judge_key(event.at, key, beliefs, stored, verdicts);
         }
     }
+}
 
+impl<'h> Unheld<'h> {
     fn judge_key(
         &mut self,
         at: Nanos,

@@ -52,68 +52,124 @@ crate::names! {
     }
 }
 
+/// The words of a verdict.
+pub(crate) struct Words {
+    /// One sentence for a reader who does not know fencing.
+    explained: &'static str,
+    /// The rule that is broken, as one sentence.
+    pub(crate) rule: &'static str,
+    about: About,
+}
+
+/// The part of a holder's story that leads to a verdict, beside its grant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    /// None: the grants and their ends tell it.
+    Lock,
+    /// The last renewal of its belief in the lease.
+    Lease,
+    /// Its last write or read.
+    Resource,
+}
+
 impl VerdictKind {
-    /// Returns true if the rule is broken because something has not happened in time.
-    const fn is_of_absence(self) -> bool {
-        matches!(self, Self::Stuck | Self::Leaked | Self::Idle)
+    /// Returns its words, and the part of a story that leads to it.
+    pub(crate) const fn words(self) -> Words {
+        match self {
+            Self::Overlap => Words {
+                explained: "Two workers were inside the critical section at the same time; any lock that \
+                    expires by itself allows this when its holder is paused for longer than the lease.",
+                rule: "At most one holder of a lock is inside its critical section.",
+                about: About::Lock,
+            },
+            Self::StaleWrite => Words {
+                explained: "The resource accepted a write from a worker that no longer held the lock, after \
+                    a write of a later holder, so older data overwrote newer data.",
+                rule: "The resource accepts a write only if its fencing token is above all tokens accepted \
+                    before.",
+                about: About::Resource,
+            },
+            Self::LateWrite => Words {
+                explained: "The resource accepted a write from a worker that no longer held the lock, \
+                    although the next holder had already read the resource, so that holder works with \
+                    outdated data.",
+                rule: "The resource accepts no write of an older grant once a newer holder has read or \
+                    claimed it.",
+                about: About::Resource,
+            },
+            Self::LostUpdate => Words {
+                explained: "A worker read the resource, another one changed it, and the first then wrote \
+                    without having seen the change, which is lost.",
+                rule: "A read-modify-write overwrites only what its writer has read.",
+                about: About::Resource,
+            },
+            Self::TokenRegressed => Words {
+                explained: "The lock numbers its grants so that the resource can tell old from new, and here \
+                    a later grant got a number that is not higher than an earlier one's.",
+                rule: "An acquire that begins after an earlier grant has returned gets a greater fencing \
+                    token.",
+                about: About::Lock,
+            },
+            Self::ForeignRelease => Words {
+                explained: "A client deleted or prolonged a lock that belonged to another client, which does \
+                    not know it and goes on as if it were alone.",
+                rule: "A client deletes or extends only a lock that it owns.",
+                about: About::Lock,
+            },
+            Self::Stuck => Words {
+                explained: "Everything was working again, and yet a worker that asked for the lock was not \
+                    served in time, or the lock stayed taken for longer than it may.",
+                rule: "Once all faults have healed, each waiter is served, and no key outlives its TTL.",
+                about: About::Lock,
+            },
+            Self::Unfair => Words {
+                explained: "The lock promises to serve workers in the order of their arrival, and served a \
+                    later one first.",
+                rule: "A first-come-first-served lock serves waiters in the order of their arrival.",
+                about: About::Lock,
+            },
+            Self::TwoValid => Words {
+                explained: "Two workers could both be sure, each by its own clock, that they held the lock: \
+                    the lock itself failed, and not only a late worker.",
+                rule: "No two leases on one key are valid at once by their holders' own clocks.",
+                about: About::Lease,
+            },
+            Self::Unheld => Words {
+                explained: "A worker could be sure, by its own clock, that the lock was its own, while the \
+                    lock servers did not hold it for that worker any more.",
+                rule: "While a lease is valid by its holder's clock, the servers (or a majority) hold its \
+                    key.",
+                about: About::Lease,
+            },
+            Self::Leaked => Words {
+                explained: "A worker had released the lock or had stopped waiting for it, and the lock \
+                    stayed taken in its name although no fault prevented the cleanup.",
+                rule: "Once an acquisition has ended, its key is not stored any more.",
+                about: About::Lock,
+            },
+            Self::Idle => Words {
+                explained: "The lock was free and a worker was waiting for it, yet no worker got it for \
+                    longer than the longest retry delay.",
+                rule: "A free lock is granted to a waiter within the longest retry delay.",
+                about: About::Lock,
+            },
+            Self::AfterRelease => Words {
+                explained: "A worker had given the lock back by itself, and then went on as if it still had \
+                    it; no failure of others explains that.",
+                rule: "Once a client releases its lock, it neither writes nor works on.",
+                about: About::Lock,
+            },
+        }
     }
 
     /// Returns one sentence for a reader who does not know fencing.
     pub const fn explain(self) -> &'static str {
-        match self {
-            Self::Overlap => {
-                "Two workers were inside the critical section at the same time; any lock that expires by \
-                 itself allows this when its holder is paused for longer than the lease."
-            }
-            Self::StaleWrite => {
-                "The resource accepted a write from a worker that no longer held the lock, after a write of \
-                 a later holder, so older data overwrote newer data."
-            }
-            Self::LateWrite => {
-                "The resource accepted a write from a worker that no longer held the lock, although the next \
-                 holder had already read the resource, so that holder works with outdated data."
-            }
-            Self::LostUpdate => {
-                "A worker read the resource, another one changed it, and the first then wrote without having \
-                 seen the change, which is lost."
-            }
-            Self::TokenRegressed => {
-                "The lock numbers its grants so that the resource can tell old from new, and here a later \
-                 grant got a number that is not higher than an earlier one's."
-            }
-            Self::ForeignRelease => {
-                "A client deleted or prolonged a lock that belonged to another client, which does not know \
-                 it and goes on as if it were alone."
-            }
-            Self::Stuck => {
-                "Everything was working again, and yet a worker that asked for the lock was not served in \
-                 time, or the lock stayed taken for longer than it may."
-            }
-            Self::Unfair => {
-                "The lock promises to serve workers in the order of their arrival, and served a later one \
-                 first."
-            }
-            Self::TwoValid => {
-                "Two workers could both be sure, each by its own clock, that they held the lock: the lock \
-                 itself failed, and not only a late worker."
-            }
-            Self::Unheld => {
-                "A worker could be sure, by its own clock, that the lock was its own, while the lock servers \
-                 did not hold it for that worker any more."
-            }
-            Self::Leaked => {
-                "A worker had released the lock or had stopped waiting for it, and the lock stayed taken in \
-                 its name although no fault prevented the cleanup."
-            }
-            Self::Idle => {
-                "The lock was free and a worker was waiting for it, yet no worker got it for longer than the \
-                 longest retry delay."
-            }
-            Self::AfterRelease => {
-                "A worker had given the lock back by itself, and then went on as if it still had it; no \
-                 failure of others explains that."
-            }
-        }
+        self.words().explained
+    }
+
+    /// Returns the part of a holder's story that leads to the verdict.
+    pub(super) const fn about(self) -> About {
+        self.words().about
     }
 }
 
@@ -156,6 +212,13 @@ pub struct Verdict {
     pub detail: String,
 }
 
+impl Verdict {
+    fn new(kind: VerdictKind, at: Nanos, key: &Name, processes: &[&Name], detail: String) -> Self {
+        let (key, processes) = (key.clone(), processes.iter().copied().cloned().collect());
+        Self { kind, key, processes, at, event: None, because: Vec::new(), detail }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}: {}", self.kind, self.at, self.detail)
@@ -171,6 +234,7 @@ pub(super) struct Verdicts {
 }
 
 impl Verdicts {
+    /// Adds a verdict: the event that is judged breaks the rule.
     pub(super) fn convict(
         &mut self,
         kind: VerdictKind,
@@ -179,9 +243,20 @@ impl Verdicts {
         processes: &[&Name],
         detail: String,
     ) {
-        let (key, processes) = (key.clone(), processes.iter().copied().cloned().collect());
-        let event = (!kind.is_of_absence()).then_some(self.now);
-        self.found.push(Verdict { kind, key, processes, at, event, because: Vec::new(), detail });
+        let event = Some(self.now);
+        self.found.push(Verdict { event, ..Verdict::new(kind, at, key, processes, detail) });
+    }
+
+    /// Adds a verdict: the rule is broken because something has not happened in time.
+    pub(super) fn convict_absence(
+        &mut self,
+        kind: VerdictKind,
+        at: Nanos,
+        key: &Name,
+        processes: &[&Name],
+        detail: String,
+    ) {
+        self.found.push(Verdict::new(kind, at, key, processes, detail));
     }
 
     /// Begins to judge the event with this number.

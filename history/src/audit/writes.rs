@@ -22,7 +22,9 @@
 
 use std::collections::BTreeMap;
 
+use super::Rules;
 use super::holders::Holders;
+use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
@@ -59,8 +61,13 @@ struct Read<'h> {
     claims: bool,
 }
 
-impl<'h> Writes<'h> {
-    pub(super) fn observe(&mut self, event: &'h Event, holders: &Holders<'h>, verdicts: &mut Verdicts) {
+impl<'h> Judge<'h> for Writes<'h> {
+    fn of(_: &Rules) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
+        let holders = &state.holders;
         let at = event.at;
         match &event.kind {
             Kind::WriteAccepted { key, owner, token, seq, .. } => {

@@ -75,6 +75,12 @@ impl Options {
         }
     }
 
+    /// Returns the tables of options of lock servers that are not as by default.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &'static str> {
+        let set = [("etcd", !is_default(&self.etcd)), ("redis", !is_default(&self.redis))];
+        set.into_iter().filter_map(|(table, is_set)| is_set.then_some(table))
+    }
+
     /// Returns the worker with this name.
     pub fn worker(&self, name: &str) -> Option<&Worker> {
         self.workers.iter().find(|worker| worker.name == name)

@@ -97,7 +97,7 @@ history::names! {
         Etcd = "etcd",
         /// A member of a ZooKeeper ensemble.
         ZooKeeper = "zookeeper",
-        /// A lock server of another system, which keeps its leases in memory.
+        /// A lock server of any other system.
         Server = "server",
         /// The protected resource.
         Resource = "resource",

@@ -8,6 +8,7 @@ use sim::{Schedule, Span};
 use super::options::Options;
 use super::point::{Point, ProcessKind};
 use super::servers::{Durability, Store};
+use super::system::System;
 use super::worker::ReleaseMode;
 
 /// A schedule of the laboratory: its rules, and the scene of its faults.
@@ -85,7 +86,7 @@ impl Scene for LabScene<'_> {
         Err(match action {
             "promote" if !self.options.redis.replica => "the schedule has no replica (redis.replica)".into(),
             "promote" => "it is no replica".into(),
-            "lead" => "only members of etcd and ZooKeeper have a leader".into(),
+            "lead" => format!("only members of {} have a leader", System::offering(action).join(" and ")),
             _ => format!("no server can {action}"),
         })
     }

@@ -3,7 +3,7 @@
 use sim::Span;
 
 use super::options::Options;
-use super::servers::{Etcd, Redis, Resource};
+use super::servers::Resource;
 use super::worker::Worker;
 
 /// Returns smaller options, those that leave out most first. Some are not valid.
@@ -54,20 +54,7 @@ fn fewer_keys(options: &Options) -> Vec<Options> {
 }
 
 fn simpler_servers(options: &Options) -> Vec<Options> {
-    let redis = options.redis;
-    let plain = Redis::default();
-    let servers = [
-        Redis { nodes: redis.nodes.saturating_sub(2).max(1), ..redis },
-        Redis { nodes: redis.nodes.saturating_sub(1).max(1), ..redis },
-        Redis { replica: plain.replica, ..redis },
-        Redis { persistence: plain.persistence, ..redis },
-        Redis { fence_start: plain.fence_start, ..redis },
-        Redis { tokens: plain.tokens, ..redis },
-        Redis { waiting: plain.waiting, ..redis },
-    ];
-    let mut smaller: Vec<Options> =
-        servers.into_iter().map(|redis| Options { redis, ..options.clone() }).collect();
-    smaller.push(Options { etcd: Etcd::default(), ..options.clone() });
+    let mut smaller = options.system.get().simpler(options);
     smaller.push(Options { resource: Resource::default(), ..options.clone() });
     smaller.push(Options { drift_margin: None, ..options.clone() });
     smaller.push(Options { within: None, ..options.clone() });

@@ -223,7 +223,7 @@ impl Subject for Lab {
         }
         let longest_ttl =
             options.workers.iter().map(|worker| options.ttl_of(worker)).max().unwrap_or_default();
-        let grace = system.key_grace();
+        let grace = system.key_grace(options);
         sim.scale(options.ttl.duration())
             .linger(longest_ttl.duration() + grace + Duration::from_secs(1))
             .real_limit(REAL_LIMIT)

@@ -3,6 +3,7 @@
 //! `triggers` validates the triggers of faults; each fault validates its own action.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use sim::faults::NETWORK;
 use sim::sim::{Expect, Outcome};
@@ -12,6 +13,7 @@ use super::arm::{ARMS, Arm};
 use super::options::Options;
 use super::point::ProcessKind;
 use super::scene::LabScene;
+use super::system::System;
 use super::worker::{ReleaseMode, Worker, WorkerMode};
 
 /// The most workers of a schedule. Each takes some 4 MB.
@@ -42,7 +44,7 @@ impl LabScene<'_> {
         if let Some(within) = self.options.within {
             check_span("within", within)?;
         }
-        self.options.system.get().check(&self.options)?;
+        self.check_servers()?;
         self.check_workers()?;
         self.check_faults()?;
         check_expect(self, &self.expect)
@@ -69,6 +71,19 @@ impl LabScene<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Checks the options of the lock servers: no table of another system is set.
+    fn check_servers(&self) -> Result<(), Invalid> {
+        let system = self.options.system.get();
+        system.check(&self.options)?;
+        match self.options.tables().find(|table| system.table() != Some(table)) {
+            None => Ok(()),
+            Some(table) => {
+                let problem = format!("`{table}` does not apply to `{}`", self.options.system);
+                Err(FieldPath::top(table).says(problem))
+            }
+        }
     }
 
     fn check_workers(&self) -> Result<(), Invalid> {
@@ -121,9 +136,33 @@ impl LabScene<'_> {
             );
             return Err(path.key("release").says(problem));
         }
-        check_mode(path, worker)?;
+        self.check_mode(path, worker)?;
         self.check_lease(path, worker)?;
         check_cancels(path, worker)
+    }
+
+    /// Checks that the worker's workload exists, and that the worker's options apply to it.
+    fn check_mode(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
+        let (name, mode) = (&worker.name, worker.mode.name());
+        let Some(workload) = worker.mode.workload() else {
+            let known = WorkerMode::names().collect::<Vec<_>>().join(", ");
+            return Err(path.key("mode").says(format!("unknown worker mode `{mode}`: known are {known}")));
+        };
+        workload.check(path, worker, &self.options)?;
+        let (round, other) = (workload.round(), worker.option_of_others());
+        if workload.acquires() {
+            let Some((field, other)) = other else { return Ok(()) };
+            return Err(path
+                .key(field)
+                .says(format!("`{field}` needs `mode = \"{other}\"`: `{name}` {round}")));
+        }
+        match worker.option_of_locks().or(other.map(|(field, _)| field)) {
+            None => Ok(()),
+            Some(field) => {
+                let problem = format!("`{field}` does not apply to `mode = \"{mode}\"`: `{name}` {round}");
+                Err(path.key(field).says(problem))
+            }
+        }
     }
 
     fn check_lease(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
@@ -189,9 +228,15 @@ fn check_name(path: &FieldPath, name: &str) -> Result<(), Invalid> {
     Err(path.key("name").says(problem))
 }
 
+/// The names of the servers of all systems, without their numbers.
+static SERVERS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let servers = System::all().flat_map(|system| Options::new(system, TTL_MAX, Vec::new()).servers());
+    servers.map(|name| name.trim_end_matches(|c: char| c == '-' || c.is_ascii_digit()).to_owned()).collect()
+});
+
 /// Returns a noun for the process that has `name` in any schedule, if there is one. Servers are numbered
-/// (`redis-1`, `replica-1`, `etcd-1`, `zookeeper-1`); a kind without a number names a cluster, or the address
-/// of the lock. Events of links belong to `network`, and events of no process to `harness`.
+/// (`redis-1`, `replica-1`, `etcd-1`); a name without a number is that of a cluster, or the address of the
+/// lock. Events of links belong to `network`, and events of no process to `harness`.
 fn reserved(name: &str) -> Option<&'static str> {
     let is_number = |rest: &str| {
         let number = rest.strip_prefix('-');
@@ -203,19 +248,10 @@ fn reserved(name: &str) -> Option<&'static str> {
         NETWORK => Some("the network"),
         "harness" => Some("the simulator itself"),
         _ if name == ProcessKind::Resource.name() => Some(ProcessKind::Resource.noun()),
-        _ => servers.into_iter().find(is_server).map(|kind| kind.noun()),
-    }
-}
-
-/// Checks that the worker's workload exists, and that the worker's options apply to it.
-fn check_mode(path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
-    match worker.mode.workload() {
-        Some(workload) => workload.check(path, worker),
-        None => {
-            let known = WorkerMode::names().collect::<Vec<_>>().join(", ");
-            let problem = format!("unknown worker mode `{}`: known are {known}", worker.mode.name());
-            Err(path.key("mode").says(problem))
-        }
+        _ => servers.into_iter().find(is_server).map(|kind| kind.noun()).or_else(|| {
+            let is_other = |server: &String| name.strip_prefix(server.as_str()).is_some_and(is_number);
+            SERVERS.iter().any(is_other).then(|| ProcessKind::Server.noun())
+        }),
     }
 }
 

@@ -125,6 +125,14 @@ impl Worker {
         Self { name: name.into(), ..Self::default() }
     }
 
+    /// Returns the first option of a workload other than the worker's that differs from its default, with the
+    /// name of that workload.
+    pub(super) fn option_of_others(&self) -> Option<(&'static str, &'static str)> {
+        let own = [("attempts", "cas", self.attempts.is_some())];
+        let mut others = own.into_iter().filter(|(_, mode, is_set)| *is_set && *mode != self.mode.name());
+        others.next().map(|(field, mode, _)| (field, mode))
+    }
+
     /// Returns the first option of the lock that differs from its default, if any.
     pub(super) fn option_of_locks(&self) -> Option<&'static str> {
         let plain = Self::default();

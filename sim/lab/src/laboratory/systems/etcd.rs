@@ -17,10 +17,9 @@ use super::super::options::Options;
 use super::super::point::{Point, ProcessKind};
 use super::super::rounds::{apart, work};
 use super::super::seat::Seat;
-use super::super::servers::Recipe;
+use super::super::servers::{Etcd as Servers, Recipe};
 use super::super::system::System;
 use super::super::wider::Wider;
-use super::redis::without_redis;
 use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, work_with};
 use crate::etcd_lock_service::EtcdLockService;
 
@@ -100,12 +99,16 @@ impl LockSystem for Cluster {
         (server != NAME).then_some("the cluster does, as `etcd`")
     }
 
+    fn table(&self) -> Option<&'static str> {
+        Some("etcd")
+    }
+
     fn check(&self, options: &Options) -> Result<(), Invalid> {
         if options.etcd.trusts_waiters && options.etcd.recipe == Recipe::Queue {
             let problem = "`trusts_waiters` is the Lock service's: it needs recipe = \"service\"";
             return Err(FieldPath::top("etcd").key("trusts_waiters").says(problem));
         }
-        without_redis(options)
+        Ok(())
     }
 
     fn check_ttl(&self, path: &FieldPath, ttl: Span) -> Result<(), Invalid> {
@@ -138,12 +141,16 @@ impl LockSystem for Cluster {
         names(&self.servers(options))
     }
 
-    fn key_grace(&self) -> Duration {
+    fn key_grace(&self, _: &Options) -> Duration {
         SESSION_GRACE
     }
 
     fn ttls_millis(&self) -> &'static [u64] {
         &[2000, 3000, 4000]
+    }
+
+    fn simpler(&self, options: &Options) -> Vec<Options> {
+        vec![Options { etcd: Servers::default(), ..options.clone() }]
     }
 
     fn wider(&self) -> &'static [Wider] {

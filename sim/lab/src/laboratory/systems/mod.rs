@@ -63,6 +63,14 @@ impl System {
         !system.is_example() && needs.is_none_or(offers)
     }
 
+    /// Returns the names for people of the systems whose servers offer this action of a fault.
+    pub(super) fn offering(action: &str) -> Vec<&'static str> {
+        let offers =
+            |system: &&&dyn LockSystem| system.actions().iter().any(|(offered, _)| *offered == action);
+        let title = |system: &&dyn LockSystem| system.title().split(',').next().unwrap_or_default();
+        SYSTEMS.iter().filter(offers).map(title).collect()
+    }
+
     /// Returns the definition of the system.
     pub(super) fn get(self) -> &'static dyn LockSystem {
         SYSTEMS[self.row()]
@@ -170,12 +178,20 @@ pub(super) trait LockSystem: Sync {
         let _ = sim;
     }
 
-    /// Checks the options of the servers. Refuses one that does not apply to the system.
+    /// Returns the table of schedule files that has its servers' options; `None` if they have none.
+    fn table(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Checks the options in its table. Refuses one that does not apply to the system.
     ///
     /// # Errors
     ///
     /// [`Invalid`] with the option.
-    fn check(&self, options: &Options) -> Result<(), Invalid>;
+    fn check(&self, options: &Options) -> Result<(), Invalid> {
+        let _ = options;
+        Ok(())
+    }
 
     /// Checks the TTL at `path`, beyond what the library demands.
     ///
@@ -251,7 +267,7 @@ pub(super) trait LockSystem: Sync {
     }
 
     /// Returns the longest delay until the servers drop an expired key.
-    fn key_grace(&self) -> Duration;
+    fn key_grace(&self, options: &Options) -> Duration;
 
     /// Returns its weight when a system is drawn, relative to the others.
     fn weight(&self) -> usize {
@@ -269,6 +285,12 @@ pub(super) trait LockSystem: Sync {
     /// Returns the rarer changes of its options that searches draw.
     fn wider(&self) -> &'static [Wider] {
         &[]
+    }
+
+    /// Returns simpler options of its servers, for shrinking. Some are not valid.
+    fn simpler(&self, options: &Options) -> Vec<Options> {
+        let _ = options;
+        Vec::new()
     }
 
     /// Sets the servers of the small workload, which lose no acknowledged write.

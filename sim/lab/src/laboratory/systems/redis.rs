@@ -20,7 +20,7 @@ use super::super::options::Options;
 use super::super::point::{Point, ProcessKind};
 use super::super::rounds::{apart, work};
 use super::super::seat::{Seat, lock_key};
-use super::super::servers::{Durability, Etcd, Persistence, Redis as Servers, Tokens, Waiting};
+use super::super::servers::{Durability, Persistence, Redis as Servers, Tokens, Waiting};
 use super::super::system::System;
 use super::super::wider::Wider;
 use super::super::worker::ReleaseMode;
@@ -95,12 +95,16 @@ impl LockSystem for One {
         sim.alias(LOCK_NAME, PRIMARY);
     }
 
+    fn table(&self) -> Option<&'static str> {
+        Some("redis")
+    }
+
     fn check(&self, options: &Options) -> Result<(), Invalid> {
         if options.redis.nodes != 1 {
             let problem = format!("`nodes` = {}: `redis` has one, `redlock` several", options.redis.nodes);
             return Err(FieldPath::top("redis").key("nodes").says(problem));
         }
-        without_etcd(options)
+        Ok(())
     }
 
     fn actions(&self) -> &'static [(&'static str, ProcessKind)] {
@@ -144,7 +148,7 @@ impl LockSystem for One {
         vec![Name::from(PRIMARY)]
     }
 
-    fn key_grace(&self) -> Duration {
+    fn key_grace(&self, _: &Options) -> Duration {
         KEY_GRACE
     }
 
@@ -158,6 +162,10 @@ impl LockSystem for One {
 
     fn draw(&self, _: &mut Site, redis: Servers, options: &mut Options) {
         options.redis = redis;
+    }
+
+    fn simpler(&self, options: &Options) -> Vec<Options> {
+        simpler(options)
     }
 
     fn wider(&self) -> &'static [Wider] {
@@ -257,18 +265,18 @@ pub(super) const FIRST_TOKENS: Wider = Wider::new("first tokens", 0.1, |options,
     options.redis.fence_start = site.one_of(boundaries) - site.below(3);
 });
 
-/// Checks that the options set nothing for etcd.
-pub(super) fn without_etcd(options: &Options) -> Result<(), Invalid> {
-    if options.etcd == Etcd::default() {
-        return Ok(());
-    }
-    Err(FieldPath::top("etcd").says(format!("`etcd` does not apply to `{}`", options.system)))
-}
-
-/// Checks that the options set nothing for Redis.
-pub(super) fn without_redis(options: &Options) -> Result<(), Invalid> {
-    if options.redis == Servers::default() {
-        return Ok(());
-    }
-    Err(FieldPath::top("redis").says(format!("`redis` does not apply to `{}`", options.system)))
+/// Returns simpler options of the servers.
+pub(super) fn simpler(options: &Options) -> Vec<Options> {
+    let redis = options.redis;
+    let plain = Servers::default();
+    let servers = [
+        Servers { nodes: redis.nodes.saturating_sub(2).max(1), ..redis },
+        Servers { nodes: redis.nodes.saturating_sub(1).max(1), ..redis },
+        Servers { replica: plain.replica, ..redis },
+        Servers { persistence: plain.persistence, ..redis },
+        Servers { fence_start: plain.fence_start, ..redis },
+        Servers { tokens: plain.tokens, ..redis },
+        Servers { waiting: plain.waiting, ..redis },
+    ];
+    servers.into_iter().map(|redis| Options { redis, ..options.clone() }).collect()
 }

@@ -20,9 +20,7 @@ use super::super::seat::Seat;
 use super::super::servers::{Durability, Persistence, Redis as Servers};
 use super::super::system::System;
 use super::super::wider::Wider;
-use super::redis::{
-    FIRST_TOKENS, KEY_GRACE, TOKENS_BY_TIME, TTLS_MILLIS, durability, host, tokens, without_etcd,
-};
+use super::redis::{FIRST_TOKENS, KEY_GRACE, TOKENS_BY_TIME, TTLS_MILLIS, durability, host, simpler, tokens};
 use super::{LockSystem, names, numbered, work_with};
 
 impl System {
@@ -63,6 +61,10 @@ impl LockSystem for Majority {
         Some(AnyBackend::new(Redlock::at(place)?))
     }
 
+    fn table(&self) -> Option<&'static str> {
+        Some("redis")
+    }
+
     fn check(&self, options: &Options) -> Result<(), Invalid> {
         let redis = FieldPath::top("redis");
         if options.redis.nodes < 3 {
@@ -73,7 +75,7 @@ impl LockSystem for Majority {
             let problem = "`replica` does not apply to `redlock`: its nodes are on their own";
             return Err(redis.key("replica").says(problem));
         }
-        without_etcd(options)
+        Ok(())
     }
 
     fn durability(&self, options: &Options) -> Durability {
@@ -100,7 +102,7 @@ impl LockSystem for Majority {
         names(&self.servers(options))
     }
 
-    fn key_grace(&self) -> Duration {
+    fn key_grace(&self, _: &Options) -> Duration {
         KEY_GRACE
     }
 
@@ -114,6 +116,10 @@ impl LockSystem for Majority {
 
     fn draw(&self, site: &mut Site, redis: Servers, options: &mut Options) {
         options.redis = Servers { nodes: [3, 5][site.below(2) as usize], replica: false, ..redis };
+    }
+
+    fn simpler(&self, options: &Options) -> Vec<Options> {
+        simpler(options)
     }
 
     fn wider(&self) -> &'static [Wider] {

@@ -15,7 +15,6 @@ use dlock::{
     owner_prefix, timeout_at,
 };
 use futures_util::future::BoxFuture;
-use sim::Invalid;
 use sim::servers::host::Host;
 use sim::world::lock;
 use sim::world::machine::Machine;
@@ -30,7 +29,7 @@ use super::super::rounds::{apart, work};
 use super::super::seat::Seat;
 use super::super::servers::Durability;
 use super::super::system::System;
-use super::redis::{KEY_GRACE, without_etcd, without_redis};
+use super::redis::KEY_GRACE;
 use super::{LockSystem, numbered};
 
 const PORT: u16 = 7000;
@@ -79,11 +78,6 @@ impl LockSystem for Toy {
         apart(work(seat, client))
     }
 
-    fn check(&self, options: &Options) -> Result<(), Invalid> {
-        without_etcd(options)?;
-        without_redis(options)
-    }
-
     fn durability(&self, _: &Options) -> Durability {
         Durability::None("it keeps its leases in memory")
     }
@@ -100,7 +94,7 @@ impl LockSystem for Toy {
         super::names(&self.servers(options))
     }
 
-    fn key_grace(&self) -> Duration {
+    fn key_grace(&self, _: &Options) -> Duration {
         KEY_GRACE
     }
 

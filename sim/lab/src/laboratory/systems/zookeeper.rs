@@ -17,7 +17,6 @@ use super::super::point::{Point, ProcessKind};
 use super::super::rounds::apart;
 use super::super::seat::Seat;
 use super::super::system::System;
-use super::redis::{without_etcd, without_redis};
 use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, work_with};
 
 /// The ensemble's name in the history.
@@ -96,11 +95,6 @@ impl LockSystem for Ensemble {
         }
     }
 
-    fn check(&self, options: &Options) -> Result<(), Invalid> {
-        without_etcd(options)?;
-        without_redis(options)
-    }
-
     fn check_ttl(&self, path: &FieldPath, ttl: Span) -> Result<(), Invalid> {
         if (Span::from_secs(1)..=Span::from_secs(10)).contains(&ttl) {
             return Ok(());
@@ -121,7 +115,7 @@ impl LockSystem for Ensemble {
         names(&self.servers(options))
     }
 
-    fn key_grace(&self) -> Duration {
+    fn key_grace(&self, _: &Options) -> Duration {
         SESSION_GRACE
     }
 

@@ -30,20 +30,17 @@ impl Workload for Updating {
         false
     }
 
-    /// Refuses options of the lock, which would have no effect, and 0 attempts.
-    fn check(&self, path: &FieldPath, worker: &Spec) -> Result<(), Invalid> {
+    fn round(&self) -> &'static str {
+        "takes no lock, and always reads and writes once an attempt"
+    }
+
+    /// Refuses 0 attempts.
+    fn check(&self, path: &FieldPath, worker: &Spec, _: &Options) -> Result<(), Invalid> {
         if worker.attempts == Some(0) {
             let problem = format!("`attempts` of `{}` is 0: it must be 1 at least", worker.name);
             return Err(path.key("attempts").says(problem));
         }
-        match worker.option_of_locks() {
-            None => Ok(()),
-            Some(field) => Err(path.key(field).says(format!(
-                "`{field}` does not apply to `mode = \"cas\"`: `{}` takes no lock, and always reads and \
-                 writes once an attempt",
-                worker.name
-            ))),
-        }
+        Ok(())
     }
 
     fn reads(&self, _: &Spec) -> bool {

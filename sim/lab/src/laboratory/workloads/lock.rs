@@ -1,7 +1,6 @@
 //! The lock: a worker acquires, reads, works, checks its lease, writes to the resource and releases.
 
 use futures_util::future::BoxFuture;
-use sim::{FieldPath, Invalid};
 
 use super::super::point::Point;
 use super::super::seat::Seat;
@@ -20,14 +19,8 @@ impl Workload for Locking {
         true
     }
 
-    fn check(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
-        match worker.attempts {
-            None => Ok(()),
-            Some(_) => Err(path.key("attempts").says(format!(
-                "`attempts` needs `mode = \"cas\"`: `{}` waits for the lock until its `deadline`",
-                worker.name
-            ))),
-        }
+    fn round(&self) -> &'static str {
+        "waits for the lock until its `deadline`"
     }
 
     fn reads(&self, worker: &Worker) -> bool {

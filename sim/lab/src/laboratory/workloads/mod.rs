@@ -28,12 +28,19 @@ pub(super) trait Workload: Sync {
     /// Returns true if its workers acquire the lock.
     fn acquires(&self) -> bool;
 
-    /// Checks the options of a worker at `path`. Refuses one that does not apply to the workload.
+    /// Returns the round of a worker in words, as they follow its name: the reason why an option of other
+    /// workloads does not apply.
+    fn round(&self) -> &'static str;
+
+    /// Checks the workload's own options of a worker at `path`; those of other workloads are refused anyway.
     ///
     /// # Errors
     ///
     /// [`Invalid`] with the option.
-    fn check(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid>;
+    fn check(&self, path: &FieldPath, worker: &Worker, options: &Options) -> Result<(), Invalid> {
+        let _ = (path, worker, options);
+        Ok(())
+    }
 
     /// Returns true if the worker reads the resource without a token.
     fn reads(&self, worker: &Worker) -> bool;

@@ -5,7 +5,6 @@ use futures_util::future::BoxFuture;
 use resource::client::Client;
 use resource::store::Read;
 use resource::{OwnerToken, ResourceKey};
-use sim::{FieldPath, Invalid};
 
 use super::super::point::Point;
 use super::super::rounds::apart;
@@ -25,15 +24,8 @@ impl Workload for Reading {
         false
     }
 
-    fn check(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
-        let attempts = worker.attempts.is_some().then_some("attempts");
-        match worker.option_of_locks().or(attempts) {
-            None => Ok(()),
-            Some(field) => Err(path.key(field).says(format!(
-                "`{field}` does not apply to `mode = \"read\"`: `{}` reads once a round, and writes nothing",
-                worker.name
-            ))),
-        }
+    fn round(&self) -> &'static str {
+        "reads once a round, and writes nothing"
     }
 
     fn reads(&self, _: &Worker) -> bool {

@@ -1,7 +1,8 @@
 //! A schedule file with a mistake is refused; the error has the file, the line, the wrong name and the known
 //! names.
 
-use lab::System;
+use history::VerdictKind;
+use lab::{System, WorkerMode};
 use sim::faults::FAULTS;
 
 /// A schedule of which each check below changes a part.
@@ -78,8 +79,7 @@ fn unknown_names_are_refused() {
     let known = "known are none, plain, fenced";
     refused(r#"read = "plain""#, r#"read = "plian""#, &format!("20: unknown read mode `plian`: {known}"));
     refused(r#"store = "redb""#, r#"store = "redbb""#, "10: unknown store `redbb`: known are memory, redb");
-    let known = "overlap, stale_write, late_write, lost_update, token_regressed, foreign_release, stuck, \
-                 unfair, two_valid, unheld, leaked, idle, after_release";
+    let known = VerdictKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
     let unknown = format!("31: unknown verdict `stale-write`: known are {known}");
     refused(r#""stale_write""#, r#""stale-write""#, &unknown);
 }
@@ -282,8 +282,9 @@ fn impossible_workers_are_refused() {
 #[test]
 fn options_of_another_worker_mode_are_refused() {
     let starts = r#"starts = "100ms""#;
-    let unknown = "19: unknown worker mode `csa`: known are lock, cas, read";
-    refused(starts, r#"mode = "csa""#, unknown);
+    let known = WorkerMode::names().collect::<Vec<_>>().join(", ");
+    let unknown = format!("19: unknown worker mode `csa`: known are {known}");
+    refused(starts, r#"mode = "csa""#, &unknown);
     let needs = "14: `attempts` needs `mode = \"cas\"`: `a` waits for the lock until its `deadline`";
     refused("rounds = 2", "attempts = 3", needs);
     let idle = |field: &str, line: u32| {

@@ -2,14 +2,10 @@
 
 use std::sync::LazyLock;
 
-use dlock::redis::RedisOptions;
-use dlock::redlock::RedlockOptions;
-
 /// The name, the text and the SHA-1 digest of each script.
 static SCRIPTS: LazyLock<Vec<(&'static str, &'static str, String)>> = LazyLock::new(|| {
     let digest = |text: &str| sha1_smol::Sha1::from(text).digest().to_string();
-    let all = RedisOptions::scripts().iter().chain(RedlockOptions::scripts());
-    all.map(|&(name, text)| (name, text, digest(text))).collect()
+    dlock::scripts().map(|(name, text)| (name, text, digest(text))).collect()
 });
 
 /// Returns the name of the script with this digest.
