@@ -69,7 +69,7 @@ impl<B: Backend> Lock<B> {
     /// assert_eq!(handle.key().name(), "orders:42");
     /// // Another acquire waits in vain, since this handle holds the lock.
     /// let in_vain = lock.acquire(&key, runtime.now() + Duration::from_millis(20)).await;
-    /// assert!(matches!(in_vain, Err(AcquireError::Contended { .. })));
+    /// assert!(matches!(in_vain, Err(AcquireError::Taken { .. })));
     /// # Ok(()) });
     /// ```
     pub async fn acquire(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {

@@ -1,7 +1,8 @@
 //! The crate has few public items, and none from another crate.
 //!
 //! Counts the names that `src/lib.rs` and its public modules export: those of `pub use`, and items declared
-//! `pub` at their top level, under all features. Modules, methods, fields and variants are not counted.
+//! `pub` at their top level, under all features. Modules, methods, fields, variants and items that the
+//! documentation hides are not counted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -40,7 +41,12 @@ fn statements(file: &Path) -> Vec<String> {
 
 fn exports(file: &Path) -> Vec<Export> {
     let mut found = Vec::new();
-    for statement in statements(file) {
+    let statements = statements(file);
+    let hidden = statements.iter().map(|statement| statement == "#[doc(hidden)]");
+    for (statement, is_hidden) in statements.iter().skip(1).zip(hidden) {
+        if is_hidden {
+            continue;
+        }
         if let Some(path) = statement.strip_prefix("pub use ") {
             let path = path.trim_end_matches(';');
             let (from, names) = path.rsplit_once("::").unwrap_or(("", path));

@@ -13,7 +13,8 @@
 //! use dlock::{BackendError, Instant, Released};
 //! use lab::kit::{Attempt, Faultless, LockMistake, lock_with};
 //! use lab::{Arm, Lab, System};
-//! use sim::explore::{Portfolio, explore};
+//! use sim::VerdictKind;
+//! use sim::explore::{Broken, Portfolio, explore};
 //!
 //! struct BlindDel;
 //!
@@ -28,7 +29,7 @@
 //! let lab = || Lab::new(Arm::Fenced).drawing(System::REDIS);
 //! let mistaken = [lab().with_lock(lock_with::<Redis<_>, BlindDel>)];
 //! let found = explore(&mistaken, 0..100, &Portfolio::default(), 1, |tally| tally.violations == 0)?;
-//! assert_eq!(found.violations[0].verdicts[0].kind.name(), "foreign_release");
+//! assert!(found.violations[0].shows(&Broken::Verdict(VerdictKind::ForeignRelease)));
 //!
 //! let twin = [lab().with_lock(lock_with::<Redis<_>, Faultless>)];
 //! let found = explore(&twin, 0..100, &Portfolio::default(), 1, |_| true)?;
