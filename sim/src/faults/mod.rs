@@ -43,6 +43,8 @@ pub mod promote;
 pub mod rate;
 mod reach;
 #[doc(hidden)]
+pub mod repeat;
+#[doc(hidden)]
 pub mod reset;
 #[doc(hidden)]
 pub mod resume;
@@ -81,6 +83,7 @@ pub use pause::Pause;
 pub use promote::Promote;
 pub use rate::Rate;
 pub use reach::Reach;
+pub use repeat::Repeat;
 pub use reset::Reset;
 pub use resume::Resume;
 pub use scene::{Role, Scene};
@@ -111,6 +114,7 @@ pub static FAULTS: &[&FaultKind] = &[
     &lead::KIND,
     &evict::KIND,
     &cancel::KIND,
+    &repeat::KIND,
 ];
 
 impl Default for Faults {
