@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use history::LinkFault;
+use history::{LinkFault, VerdictKind};
 
 use super::action::{Action, Fault, FaultCheck};
 use super::draw::{FaultDraw, Variant};
@@ -22,7 +22,7 @@ use crate::world::World;
 use crate::world::process::ProcessId;
 use crate::world::requests::Request;
 
-/// Delivers a request of a client to a server twice.
+/// Delivers a request of a client to a server twice. A script strikes it before the client sends the request.
 #[derive(Clone, Debug)]
 pub struct Repeat {
     /// The link from the client to the server.
@@ -132,6 +132,12 @@ impl Action for Repeat {
 
     fn heals_after(&self, _: &dyn Scene) -> Option<Span> {
         self.lasts
+    }
+
+    /// Excuses a leak: a lock server can't tell a repeated acquire from a new one. After the release it stores
+    /// a key that its client does not know of.
+    fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
+        if scene.role(&self.link.to) == Some(Role::Server) { vec![VerdictKind::Leaked] } else { Vec::new() }
     }
 
     fn smaller(&self) -> Vec<Arc<dyn Action>> {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lab::{Arm, Lab, LabScene, System};
+use lab::{Arm, Lab, LabScene, Options, System};
 use sim::entropy::Entropy;
 use sim::faults::{Fault, Faults, Link, Repeat, Trigger};
 use sim::servers::host::Host;
 use sim::servers::redis::RedisHost;
 use sim::world::stream::SimStream;
-use sim::{Control, Draw, Report, Sim, Span, Strategy};
+use sim::{Control, Draw, Report, Schedule, Sim, Span, Strategy, VerdictKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::case;
@@ -142,14 +142,14 @@ fn the_second_delivery_is_drawn_while_the_network_keeps_the_request() {
 fn a_server_that_needs_more_than_the_request_is_refused() {
     let refused = |system: &str, link: &str| {
         let text = format!(
-            "about = \"\"\nsystem = \"{system}\"\n[[worker]]\nname = \"a\"\n[[fault]]\n\
+            "about = \"\"\nsystem = \"{system}\"\nttl = \"5s\"\n[[worker]]\nname = \"a\"\n[[fault]]\n\
              when = {{ at = \"1s\" }}\nwhat = {{ repeat = {link} }}\n"
         );
         lab::parse("x", &text).map_or_else(|error| error.to_string(), |_| "accepted".to_owned())
     };
     let refuses = |server: &str, greeting: &str| {
         let why = format!("on a new connection it needs {greeting} before a request");
-        format!("x:7: the network can't repeat a request to `{server}`: {why}")
+        format!("x:8: the network can't repeat a request to `{server}`: {why}")
     };
     let etcd = refuses("etcd-1", "the preface of HTTP/2");
     assert_eq!(refused("etcd", r#"["a", "etcd-1"]"#), etcd);
@@ -157,7 +157,7 @@ fn a_server_that_needs_more_than_the_request_is_refused() {
     assert_eq!(refused("zookeeper", r#"["a", "zookeeper-1"]"#), zookeeper);
     assert_eq!(
         refused("redis", r#"["redis-1", "a"]"#),
-        "x:7: `redis-1` is no client: write the client first, then the server"
+        "x:8: `redis-1` is no client: write the client first, then the server"
     );
     for system in ["redis", "etcd", "zookeeper"] {
         assert_eq!(refused(system, r#"["a", "resource"]"#), "accepted");
@@ -208,4 +208,42 @@ fn a_repeat_without_its_delay_is_smaller() {
     let expected: std::sync::Arc<dyn sim::faults::Action> =
         std::sync::Arc::new(Repeat { by: None, ..repeat });
     assert_eq!(*smaller[0], *expected);
+}
+
+/// Draws the schedule of a seed with a repeat as its only fault; `None` if it has none that suits.
+fn drawn(system: System, seed: u64) -> Option<Schedule<Options>> {
+    let mut schedule = lab::draw_for(system, seed);
+    let only = Faults::default().only(&["repeat"]);
+    let fault = only.draw(&LabScene(&schedule), &mut Entropy::new(seed).site("test"))?;
+    schedule.faults = vec![fault];
+    lab::validate(&schedule).ok().map(|()| schedule)
+}
+
+#[test]
+fn a_repeat_to_a_lock_server_excuses_a_leak() {
+    let excuses_leaks = |server: &str| {
+        let mut schedule = lab::small(System::REDIS);
+        schedule.faults = vec![Fault::new(Trigger::At(Span::ZERO), Repeat::between("a", server))];
+        lab::excused(&schedule, Arm::Fenced).contains(&VerdictKind::Leaked)
+    };
+    assert!(excuses_leaks("redis-1") && !excuses_leaks("resource"));
+}
+
+#[test]
+fn correct_locks_and_the_fence_withstand_repeated_requests() {
+    let (mut repeated, mut problems) = (0, Vec::new());
+    for system in System::without_examples() {
+        for schedule in (0..150).filter_map(|seed| drawn(system, seed)) {
+            let report = lab::run(&schedule, Arm::Fenced, schedule.seed).unwrap();
+            repeated += usize::from(details(&report).iter().any(|words| words.starts_with("sent a request")));
+            let excused = lab::excused(&schedule, Arm::Fenced);
+            let accused = report.verdicts.iter().filter(|verdict| !excused.contains(&verdict.kind));
+            let accused = accused.map(|verdict| verdict.to_string()).collect::<Vec<_>>().join("; ");
+            if !accused.is_empty() {
+                problems.push(format!("{system}, seed {}: {accused}", schedule.seed));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{} runs:\n{}", problems.len(), problems.join("\n"));
+    assert!(repeated > 50, "only {repeated} requests were repeated");
 }
