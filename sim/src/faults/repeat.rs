@@ -134,8 +134,8 @@ impl Action for Repeat {
         self.lasts
     }
 
-    /// Excuses a leak: a lock server can't tell a repeated acquire from a new one. After the release it stores
-    /// a key that its client does not know of.
+    /// Excuses a leak: a lock server can't tell a repeated acquire from a new one. After the release it
+    /// stores a key that its client does not know of.
     fn excuses(&self, scene: &dyn Scene) -> Vec<VerdictKind> {
         if scene.role(&self.link.to) == Some(Role::Server) { vec![VerdictKind::Leaked] } else { Vec::new() }
     }
