@@ -13,8 +13,8 @@ const FACTORS: [u64; 3] = [1, 2, 6];
 /// The share of the schedules that have a combination of faults, too.
 const COMBINED: f64 = 0.25;
 
-/// The number of rows of a table whose kinds share one source of randomness, on which kept results depend. The
-/// kind of each later row has a source of its own: a new row changes no other draw.
+/// The number of rows of a table whose kinds share one source of randomness, on which kept results depend.
+/// The kind of each later row has a source of its own: a new row changes no other draw.
 const SHARED: usize = 15;
 
 /// Draws up to six faults of the kinds that this schedule has; some schedules also have a combination.
