@@ -53,6 +53,8 @@ pub enum LinkFault {
     Delay,
     /// Its connections break, once.
     Reset,
+    /// It delivers a request twice.
+    Repeat,
 }
 
 /// The error of a clock.

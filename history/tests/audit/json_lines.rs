@@ -81,7 +81,8 @@ fn name() -> impl Strategy<Value = Name> {
 }
 
 fn effect() -> impl Strategy<Value = Effect> {
-    let how = prop::sample::select(vec![LinkFault::Cut, LinkFault::Delay, LinkFault::Reset]);
+    let kinds = vec![LinkFault::Cut, LinkFault::Delay, LinkFault::Reset, LinkFault::Repeat];
+    let how = prop::sample::select(kinds);
     let links = prop::collection::vec((name(), name()), 0..3);
     prop_oneof![
         prop::sample::select(vec![

@@ -15,6 +15,7 @@ use super::strike::Strike;
 use super::trigger::Trigger;
 use crate::field_path::{FieldPath, Invalid};
 use crate::span::{Shift, Span};
+use crate::world::World;
 
 /// One fault of a schedule.
 #[derive(Clone, Debug, Serialize)]
@@ -47,6 +48,12 @@ pub trait Action: Any + fmt::Debug + Send + Sync {
     ///
     /// [`Invalid`] names the wrong field, and the remedy if it is known.
     fn check(&self, check: &FaultCheck<'_>) -> Result<(), Invalid>;
+
+    /// Prepares the world for it, before the run begins. Default: does nothing.
+    #[doc(hidden)]
+    fn prepare(&self, world: &World) {
+        let _ = world;
+    }
 
     /// Applies it. This runs inside the event that triggered the fault: use [`Strike::soon`] for effects that
     /// must not interrupt a process's work.

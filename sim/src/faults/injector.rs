@@ -46,9 +46,10 @@ impl Injector {
         Arc::new(Self { ledger, faults, extra: AtomicU32::new(0), is_over: AtomicBool::new(false) })
     }
 
-    /// Schedules the faults whose trigger is a time.
+    /// Prepares the world for all faults, and schedules those whose trigger is a time.
     pub fn start(self: &Arc<Self>) {
         for (number, armed) in self.faults.iter().enumerate() {
+            armed.fault.what.prepare(self.ledger.stage.world());
             if let Trigger::At(at) = &armed.fault.when {
                 self.strike_at(at.as_nanos(), number);
             }
@@ -67,6 +68,7 @@ impl Injector {
     /// schedule.
     pub fn strike_now(&self, what: &dyn Action) -> u64 {
         let number = self.faults.len() + self.extra.fetch_add(1, Ordering::Relaxed) as usize;
+        what.prepare(self.ledger.stage.world());
         what.strike(&Strike::new(&self.ledger, number, what.verb()));
         number as u64
     }

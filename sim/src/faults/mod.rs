@@ -44,6 +44,8 @@ pub mod promote;
 pub mod rate;
 mod reach;
 #[doc(hidden)]
+pub mod repeat;
+#[doc(hidden)]
 pub mod reset;
 #[doc(hidden)]
 pub mod resume;
@@ -83,6 +85,7 @@ pub use pause::Pause;
 pub use promote::Promote;
 pub use rate::Rate;
 pub use reach::Reach;
+pub use repeat::Repeat;
 pub use reset::Reset;
 pub use resume::Resume;
 pub use scene::{Role, Scene};
@@ -113,6 +116,7 @@ pub static FAULTS: &[&FaultKind] = &[
     &lead::KIND,
     &evict::KIND,
     &cancel::KIND,
+    &repeat::KIND,
 ];
 
 impl Default for Faults {

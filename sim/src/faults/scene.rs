@@ -33,6 +33,16 @@ pub trait Scene {
         Ok(())
     }
 
+    /// Checks that a server understands a request on a connection on which nothing was sent before.
+    ///
+    /// # Errors
+    ///
+    /// Names the bytes that it needs before a request.
+    fn needs_no_greeting(&self, server: &str) -> Result<(), String> {
+        let _ = server;
+        Ok(())
+    }
+
     /// Checks that the process keeps data on a disk.
     ///
     /// # Errors

@@ -259,6 +259,11 @@ impl Strike {
         })
     }
 
+    /// Ends all effects of this fault that are in force.
+    pub fn finish(&self) {
+        self.ledger.heal(self.number);
+    }
+
     /// Runs both clocks of a process at `rate`, in local nanoseconds per billion true ones, for the time
     /// `lasts`. Afterwards they run at the rate of the latest fault still in force, or at the true rate.
     pub fn set_clock_rate(&self, process: &str, rate: u64, detail: &str, lasts: Option<Span>) {
@@ -307,6 +312,11 @@ impl Begun<'_> {
     /// for people.
     pub fn until(self, detail: &str, undo: impl FnOnce(&Strike) + Send + 'static) {
         self.open(Scope::Run, detail, undoing(undo));
+    }
+
+    /// Calls `undo` as [`Begun::until`] does. The text that it returns, if any, replaces `detail`.
+    pub fn until_told(self, detail: &str, undo: impl FnOnce(&Strike) -> Option<String> + Send + 'static) {
+        self.open(Scope::Run, detail, Box::new(undo));
     }
 
     /// Calls `undo` as [`Begun::until`] does. The death of the process ends the fault without a call of

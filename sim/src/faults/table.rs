@@ -145,6 +145,11 @@ impl Faults {
         classes
     }
 
+    /// Returns true if a kind is drawn beside others in the scene.
+    pub(crate) fn draws(&self, verb: &str, scene: &dyn Scene) -> bool {
+        self.variants().iter().any(|(kind, variant)| *kind == verb && (variant.weight)(scene) > 0)
+    }
+
     /// Returns the words that name the kinds.
     pub fn verbs(&self) -> Vec<&'static str> {
         self.kinds.iter().map(|kind| kind.verb).collect()

@@ -12,6 +12,12 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
     /// Returns the kind of server for error messages: "a Redis server".
     fn noun(&self) -> &'static str;
 
+    /// Returns the bytes that it needs on a connection before the first request, for error messages; `None` if
+    /// it needs none.
+    fn greeting(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Starts a new life of its process. Returns the main task of that life, which ends with the process.
     fn start(&self, machine: M) -> BoxFuture<'static, ()>;
 

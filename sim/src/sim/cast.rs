@@ -76,6 +76,10 @@ impl Scene for Cast {
         })
     }
 
+    fn needs_no_greeting(&self, server: &str) -> Result<(), String> {
+        self.host_of(server).and_then(Host::greeting).map_or(Ok(()), |greeting| Err(greeting.to_owned()))
+    }
+
     fn disk(&self, process: &str) -> Result<(), String> {
         match self.host_of(process) {
             // Any program may write to its disk.

@@ -26,6 +26,8 @@ pub mod network;
 pub(crate) mod probes;
 #[doc(hidden)]
 pub mod process;
+#[doc(hidden)]
+pub mod requests;
 pub mod runtime;
 pub(crate) mod stall;
 mod std_time;
@@ -50,6 +52,7 @@ use exercise::Exercise;
 use network::Network;
 use probes::{Failed, Hits};
 use process::{Process, ProcessId};
+use requests::Requests;
 
 /// One simulated world. Clones are the same world.
 #[doc(hidden)]
@@ -69,6 +72,7 @@ struct Inner {
     /// Virtual addresses, each with its process, such as that of a primary.
     aliases: Mutex<BTreeMap<String, ProcessId>>,
     network: Mutex<Network>,
+    requests: Requests,
     entropy: Entropy,
     over: AtomicBool,
     /// True while the memory of a killed process is dropped.
@@ -125,6 +129,7 @@ impl World {
             harness,
             aliases,
             network,
+            requests: Requests::default(),
             entropy,
             over,
             muted,

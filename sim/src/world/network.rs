@@ -75,7 +75,7 @@ pub(super) struct Pipe {
     segments: VecDeque<(u64, usize)>,
     /// The time at which the pipe's end reaches the reader.
     ending: Option<(u64, Ending)>,
-    last_arrival: u64,
+    pub(super) last_arrival: u64,
     /// The reader's task, and the arrival time for which its timer is set.
     reader: Option<(Waker, u64)>,
     /// True if the reader is gone: all further bytes are lost.
@@ -304,7 +304,7 @@ impl Pipe {
         }
     }
 
-    fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.last_arrival == HELD
     }
 

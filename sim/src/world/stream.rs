@@ -15,7 +15,7 @@ use super::process::ProcessId;
 
 /// The beginnings of the names of network points ([`World::hear_network`]).
 const OPENS: &str = "opens to";
-const ACCEPTS: &str = "accepts from";
+pub(super) const ACCEPTS: &str = "accepts from";
 const CLOSES: &str = "closes to";
 const CONNECTS: &str = "connects to";
 const SENDS: &str = "sends to";
@@ -89,6 +89,7 @@ impl World {
         handshake.is_over = true;
         if let Some(number) = accepted {
             self.network().notes.connected(number, self.now());
+            self.note_opened(number, &address);
             self.network_point(process, CONNECTS, to.0);
         }
         match accepted {
@@ -103,7 +104,7 @@ impl World {
         }
     }
 
-    fn accept_for(&self, from: ProcessId, address: &str) -> Option<usize> {
+    pub(super) fn accept_for(&self, from: ProcessId, address: &str) -> Option<usize> {
         let mut network = self.network();
         let to = network.listeners.get(address)?.process;
         let number = network.add_connection(from.0, to.0);
@@ -224,6 +225,7 @@ impl AsyncRead for SimStream {
                 pipe.read_into(buf, arrived);
                 let peer = pipe.from;
                 drop(network);
+                self.world.0.requests.answered(self.writes);
                 self.world.network_point(self.process, RECEIVES, peer);
                 Poll::Ready(Ok(()))
             }
@@ -243,6 +245,7 @@ impl AsyncWrite for SimStream {
             network.send(&self.world, self.writes, buf);
             let peer = network.pipes[self.writes].to;
             drop(network);
+            self.world.0.requests.sent(self.writes, buf);
             self.world.network_point(self.process, SENDS, peer);
         }
         Poll::Ready(Ok(buf.len()))
@@ -264,6 +267,7 @@ impl AsyncWrite for SimStream {
 
 impl Drop for SimStream {
     fn drop(&mut self) {
+        self.world.0.requests.dropped(self.writes);
         if self.world.is_over() || !self.world.process(self.process).lives(self.life) {
             return;
         }

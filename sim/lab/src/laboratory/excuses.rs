@@ -28,8 +28,8 @@ use super::worker::{ReadMode, ReleaseMode};
 ///   `token_regressed` if the counter may be lost (the writes of the regressed grants are then refused;
 ///   accepted writes stay safe). `stuck` if the clock of a Redis server is set back or slowed. `two_valid`
 ///   and `unheld` if a server may lose a lock that it has granted, or end it early after its clock is set
-///   forward. `leaked` if a promoted replica may not have received the release. No pause and no fault of the
-///   network excuses these.
+///   forward. `leaked` if a promoted replica may not have received the release, or if an acquire may be
+///   delivered again after it. No pause and no other fault of the network excuses these.
 /// - `stuck` and `idle`, if a lock server may return to a state from before a release, and so keeps the key
 ///   for a TTL that is longer than a waiter may wait.
 /// - `two_valid` and `unheld`, if clocks run apart by more than the drift margin.

@@ -64,6 +64,12 @@ impl Scene for LabScene<'_> {
             .into())
     }
 
+    fn needs_no_greeting(&self, server: &str) -> Result<(), String> {
+        let hosts = self.options.system.get().hosts(&self.options, &[]);
+        let host = hosts.iter().find(|(name, _)| name == server);
+        host.and_then(|(_, host)| host.greeting()).map_or(Ok(()), |greeting| Err(greeting.to_owned()))
+    }
+
     fn disk(&self, process: &str) -> Result<(), String> {
         match self.options.kind_of(process) {
             Some(ProcessKind::Worker) => Err("a worker".into()),

@@ -228,7 +228,7 @@ fn redis_with_fencing_withstands_every_single_fault() {
         "    system = \"redis\"",
         "Seed: 0.",
         "Not covered:\n- more than 1 fault\n",
-        "- other kinds of faults: resume, partition, slew, rate, promote, lead, evict, cancel",
+        "- other kinds of faults: resume, partition, slew, rate, promote, lead, evict, cancel, repeat",
     ];
     for part in parts {
         assert!(claim.contains(part), "`{part}` is missing in:\n{claim}");

@@ -54,6 +54,10 @@ impl<M: Machine> Host<M> for EtcdHost<M> {
         "an etcd member"
     }
 
+    fn greeting(&self) -> Option<&'static str> {
+        Some("the preface of HTTP/2")
+    }
+
     fn start(&self, machine: M) -> BoxFuture<'static, ()> {
         let (cluster, number) = (self.cluster.clone(), self.number);
         cluster.join(number, machine.clone());

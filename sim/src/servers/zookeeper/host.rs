@@ -57,6 +57,10 @@ impl<M: Machine> Host<M> for ZooKeeperHost<M> {
         "a ZooKeeper server"
     }
 
+    fn greeting(&self) -> Option<&'static str> {
+        Some("a request for a session")
+    }
+
     fn start(&self, machine: M) -> BoxFuture<'static, ()> {
         let server = self.ensemble.server(self.number, machine.clone());
         Box::pin(async move {

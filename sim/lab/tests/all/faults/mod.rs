@@ -1,7 +1,8 @@
-//! Faults: overlapping ones, pauses, triggers, and one defined outside the crate.
+//! Faults: overlapping ones, pauses, triggers, repeats, and one defined outside the crate.
 
 mod cancels;
 mod flap;
 mod overlaps;
 mod pauses;
 mod points;
+mod repeat;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use lab::{Arm, System, draw, draw_class};
+use lab::{Arm, LabScene, System, draw, draw_class};
 use sim::Span;
-use sim::faults::{FAULTS, FaultKind, Faults, Trigger};
+use sim::faults::{FAULTS, FaultKind, Faults, Trigger, Variant};
 
 const SEEDS: u64 = 3000;
 
@@ -44,8 +44,15 @@ fn every_kind_of_fault_is_drawn_aimed_and_timed() {
     let schedules: Vec<_> = (0..SEEDS).map(draw).collect();
     let verbs: BTreeSet<_> =
         schedules.iter().flat_map(|s| &s.faults).map(|fault| fault.what.verb()).collect();
-    let is_drawn = |kind: &&&FaultKind| !kind.variants.is_empty();
-    assert_eq!(verbs, FAULTS.iter().filter(is_drawn).map(|kind| kind.verb).collect());
+    let is_weighed = |kind: &FaultKind| {
+        let weight = |variant: &&Variant| schedules.iter().any(|s| (variant.weight)(&LabScene(s)) > 0);
+        kind.variants.iter().any(weight)
+    };
+    let mut drawn: BTreeSet<_> =
+        FAULTS.iter().filter(|kind| is_weighed(kind)).map(|kind| kind.verb).collect();
+    // The variant of `rate` draws these, too.
+    drawn.extend(["step", "slew"]);
+    assert_eq!(verbs, drawn);
     let timed = schedules.iter().flat_map(|s| &s.faults).filter(|fault| matches!(fault.when, Trigger::At(_)));
     let (timed, faults) = (timed.count(), schedules.iter().map(|s| s.faults.len()).sum::<usize>());
     assert!(timed > faults / 10 && timed < faults / 3, "{timed} of {faults} faults are timed");

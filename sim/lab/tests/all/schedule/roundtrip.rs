@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use sim::faults::{
     Action, Call, Cancel, ClockStep, Crash, Cut, Delay, Evict, Fault, Faults, Lead, Link, Part, Partition,
-    Pause, Promote, Rate, Reset, Resume, Slew, Stop, Trigger,
+    Pause, Promote, Rate, Repeat, Reset, Resume, Slew, Stop, Trigger,
 };
 use sim::sim::{CorePhase, Expect, Latency, Network, Outcome, Rekey};
 use sim::{Schedule, Shift, Span};
@@ -124,6 +124,7 @@ fn link_action() -> impl Strategy<Value = Arc<dyn Action>> {
         (vec(vec(name(), 0..3), 0..3), of(span()))
             .prop_map(|(groups, lasts)| action(Partition { groups, lasts })),
         link().prop_map(|link| action(Reset { link })),
+        (link(), of(span()), of(span())).prop_map(|(link, by, lasts)| action(Repeat { link, by, lasts })),
     ]
 }
 
