@@ -43,18 +43,18 @@ pub enum Effect {
     Instant(InstantFault),
 }
 
-/// The error of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkFault {
-    /// It holds all messages until the fault ends.
-    Cut,
-    /// Each message takes longer.
-    Delay,
-    /// Its connections break, once.
-    Reset,
-    /// It delivers a request twice.
-    Repeat,
+crate::names! {
+    /// The error of a link.
+    pub enum LinkFault as "fault of a link" {
+        /// It holds all messages until the fault ends.
+        Cut = "cut",
+        /// Each message takes longer.
+        Delay = "delay",
+        /// Its connections break, once.
+        Reset = "reset",
+        /// It delivers a request twice.
+        Repeat = "repeat",
+    }
 }
 
 /// The error of a clock.
@@ -67,26 +67,26 @@ pub enum ClockFault {
     Rate(u64),
 }
 
-/// The new role of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RoleFault {
-    /// A replica takes the place of its primary.
-    Promote,
-    /// A member of a cluster leads it.
-    Lead,
+crate::names! {
+    /// The new role of a server.
+    pub enum RoleFault as "role of a server" {
+        /// A replica takes the place of its primary.
+        Promote = "promote",
+        /// A member of a cluster leads it.
+        Lead = "lead",
+    }
 }
 
-/// A fault that acts once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InstantFault {
-    /// A server loses some of its data.
-    Erase,
-    /// A client drops a call that it waits for. It harms nobody else.
-    Cancel,
-    /// Another effect, or none: the state of the run did not allow it.
-    Other,
+crate::names! {
+    /// A fault that acts once.
+    pub enum InstantFault as "fault that acts once" {
+        /// A server loses some of its data.
+        Erase = "erase",
+        /// A client drops a call that it waits for. It harms nobody else.
+        Cancel = "cancel",
+        /// Another effect, or none: the state of the run did not allow it.
+        Other = "other",
+    }
 }
 
 impl fmt::Display for Effect {

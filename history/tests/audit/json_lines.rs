@@ -81,20 +81,13 @@ fn name() -> impl Strategy<Value = Name> {
 }
 
 fn effect() -> impl Strategy<Value = Effect> {
-    let kinds = vec![LinkFault::Cut, LinkFault::Delay, LinkFault::Reset, LinkFault::Repeat];
-    let how = prop::sample::select(kinds);
     let links = prop::collection::vec((name(), name()), 0..3);
     prop_oneof![
-        prop::sample::select(vec![
-            Effect::Pause,
-            Effect::Down,
-            Effect::Role(RoleFault::Promote),
-            Effect::Role(RoleFault::Lead),
-            Effect::Instant(InstantFault::Erase),
-            Effect::Instant(InstantFault::Cancel),
-            Effect::Instant(InstantFault::Other),
-        ]),
-        (how, links).prop_map(|(how, links)| Effect::Link { how, links: links.into() }),
+        prop::sample::select(vec![Effect::Pause, Effect::Down]),
+        prop::sample::select(RoleFault::ALL).prop_map(Effect::Role),
+        prop::sample::select(InstantFault::ALL).prop_map(Effect::Instant),
+        (prop::sample::select(LinkFault::ALL), links)
+            .prop_map(|(how, links)| Effect::Link { how, links: links.into() }),
         any::<i64>().prop_map(|by| Effect::Clock(ClockFault::StepNanos(by))),
         any::<u64>().prop_map(|rate| Effect::Clock(ClockFault::Rate(rate))),
     ]

@@ -9,7 +9,7 @@ use sim::Schedule;
 use crate::support::{case, corpus};
 
 /// The schedules whose traces are kept: short ones that together have every system and every kind of fault.
-const READ: [&str; 19] = [
+const READ: [&str; 20] = [
     // One Redis: pauses, a crash, a clean stop, a lost reply, a delay, a failover, dropped acquires.
     "gc-pause",
     "token-order",
@@ -21,6 +21,7 @@ const READ: [&str; 19] = [
     "get-then-del",
     "renew-narrows-half",
     "lost-call",
+    "repeated-acquire",
     "cancelled-acquire",
     // Updates without a lock.
     "cas-low-contention",

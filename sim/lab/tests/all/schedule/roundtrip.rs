@@ -11,9 +11,10 @@ use proptest::collection::{btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::strategy::Union;
 use sim::faults::{
-    Action, Call, Cancel, ClockStep, Crash, Cut, Delay, Evict, Fault, Faults, Lead, Link, Part, Partition,
-    Pause, Promote, Rate, Repeat, Reset, Resume, Slew, Stop, Trigger,
+    Action, Call, Cancel, ClockStep, Crash, Cut, Delay, Evict, FAULTS, Fault, Faults, Lead, Link, Part,
+    Partition, Pause, Promote, Rate, Repeat, Reset, Resume, Slew, Stop, Trigger,
 };
 use sim::sim::{CorePhase, Expect, Latency, Network, Outcome, Rekey};
 use sim::{Schedule, Shift, Span};
@@ -98,47 +99,52 @@ fn action<A: Action>(action: A) -> Arc<dyn Action> {
     Arc::new(action)
 }
 
-fn process_action() -> impl Strategy<Value = Arc<dyn Action>> {
-    let crash = (name(), any::<bool>(), of(span()));
-    prop_oneof![
-        (name(), of(span())).prop_map(|(process, lasts)| action(Pause { process, lasts })),
-        name().prop_map(|process| action(Resume { process })),
-        crash.prop_map(|(process, power_loss, restart_after)| action(Crash {
-            process,
-            power_loss,
-            restart_after
-        })),
-        (name(), of(span())).prop_map(|(process, restart_after)| action(Stop { process, restart_after })),
-        name().prop_map(|replica| action(Promote { replica })),
-        name().prop_map(|member| action(Lead { member })),
-        (text(), of(select(Part::ALL))).prop_map(|(key, part)| action(Evict { key, part })),
-        (name(), select(Call::ALL)).prop_map(|(worker, call)| action(Cancel { worker, call })),
-    ]
-}
-
-fn link_action() -> impl Strategy<Value = Arc<dyn Action>> {
-    let delay = (link(), span(), any::<bool>(), of(span()));
-    prop_oneof![
-        (link(), any::<bool>(), of(span())).prop_map(|(link, both, lasts)| action(Cut { link, both, lasts })),
-        delay.prop_map(|(link, by, both, lasts)| action(Delay { link, by, both, lasts })),
-        (vec(vec(name(), 0..3), 0..3), of(span()))
-            .prop_map(|(groups, lasts)| action(Partition { groups, lasts })),
-        link().prop_map(|link| action(Reset { link })),
-        (link(), of(span()), of(span())).prop_map(|(link, by, lasts)| action(Repeat { link, by, lasts })),
-    ]
-}
-
-fn clock_action() -> impl Strategy<Value = Arc<dyn Action>> {
-    let rate = (name(), 0.001..1000.0, of(span()));
-    prop_oneof![
-        (name(), shift()).prop_map(|(process, by)| action(ClockStep { process, by })),
-        (name(), shift(), span()).prop_map(|(process, by, over)| action(Slew { process, by, over })),
-        rate.prop_map(|(process, factor, lasts)| action(Rate { process, factor, lasts })),
-    ]
+/// Generates the actions of a kind of fault, by its verb.
+fn action_of(verb: &str) -> BoxedStrategy<Arc<dyn Action>> {
+    let (process, lasts, names) = (name(), of(span()), vec(vec(name(), 0..3), 0..3));
+    match verb {
+        "pause" => (process, lasts).prop_map(|(process, lasts)| action(Pause { process, lasts })).boxed(),
+        "resume" => process.prop_map(|process| action(Resume { process })).boxed(),
+        "crash" => (process, any::<bool>(), lasts)
+            .prop_map(|(process, power_loss, restart_after)| {
+                action(Crash { process, power_loss, restart_after })
+            })
+            .boxed(),
+        "stop" => (process, lasts)
+            .prop_map(|(process, restart_after)| action(Stop { process, restart_after }))
+            .boxed(),
+        "promote" => process.prop_map(|replica| action(Promote { replica })).boxed(),
+        "lead" => process.prop_map(|member| action(Lead { member })).boxed(),
+        "evict" => {
+            (text(), of(select(Part::ALL))).prop_map(|(key, part)| action(Evict { key, part })).boxed()
+        }
+        "cancel" => {
+            (process, select(Call::ALL)).prop_map(|(worker, call)| action(Cancel { worker, call })).boxed()
+        }
+        "cut" => (link(), any::<bool>(), lasts)
+            .prop_map(|(link, both, lasts)| action(Cut { link, both, lasts }))
+            .boxed(),
+        "delay" => (link(), span(), any::<bool>(), lasts)
+            .prop_map(|(link, by, both, lasts)| action(Delay { link, by, both, lasts }))
+            .boxed(),
+        "partition" => (names, lasts).prop_map(|(groups, lasts)| action(Partition { groups, lasts })).boxed(),
+        "reset" => link().prop_map(|link| action(Reset { link })).boxed(),
+        "repeat" => (link(), of(span()), lasts)
+            .prop_map(|(link, by, lasts)| action(Repeat { link, by, lasts }))
+            .boxed(),
+        "step" => (process, shift()).prop_map(|(process, by)| action(ClockStep { process, by })).boxed(),
+        "slew" => (process, shift(), span())
+            .prop_map(|(process, by, over)| action(Slew { process, by, over }))
+            .boxed(),
+        "rate" => (process, 0.001..1000.0, lasts)
+            .prop_map(|(process, factor, lasts)| action(Rate { process, factor, lasts }))
+            .boxed(),
+        new => panic!("say here how to generate a fault `{new}`"),
+    }
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
-    let what = prop_oneof![process_action(), link_action(), clock_action()];
+    let what = Union::new(FAULTS.iter().map(|kind| action_of(kind.verb)));
     (trigger(), what).prop_map(|(when, what)| Fault { when, what })
 }
 
