@@ -220,7 +220,7 @@ fn redis_with_fencing_withstands_every_single_fault() {
     );
     assert!(claim.starts_with(&first), "{claim}");
     let placed = |kind: &&&FaultKind| !(kind.forms)(Span::from_secs(1)).is_empty();
-    let (placed, others): (Vec<_>, Vec<_>) = FAULTS.iter().partition(placed);
+    let (placed, others): (Vec<&&FaultKind>, Vec<_>) = FAULTS.iter().partition(placed);
     assert!(placed.len() > 5 && others.len() > 5);
     let others: Vec<_> = others.iter().map(|kind| kind.verb).collect();
     let others = format!("- other kinds of faults: {}\n", others.join(", "));
