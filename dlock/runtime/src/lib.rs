@@ -8,6 +8,8 @@
 
 mod backoff;
 mod probe;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 use std::fmt;
 use std::future::Future;
