@@ -60,6 +60,10 @@ impl<R: Runtime> Backend for AnyBackend<R> {
         self.0.erased_session_ttl()
     }
 
+    async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
+        self.0.boxed_connect(deadline).await
+    }
+
     fn open(&self, claim: Claim) -> AnyAcquisition {
         AnyAcquisition(self.0.erased_open(claim))
     }
@@ -108,6 +112,7 @@ trait Erased<R>: Send + Sync {
     fn erased_runtime(&self) -> &R;
     fn erased_system(&self) -> &'static str;
     fn erased_session_ttl(&self) -> Option<Duration>;
+    fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
     fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition>;
 }
 
@@ -122,6 +127,10 @@ impl<B: Backend> Erased<B::Runtime> for B {
 
     fn erased_session_ttl(&self) -> Option<Duration> {
         self.session_ttl()
+    }
+
+    fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>> {
+        Box::pin(self.connect(deadline))
     }
 
     fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition> {

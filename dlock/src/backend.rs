@@ -62,6 +62,18 @@ pub trait Backend: Clone + Send + Sync + 'static {
         None
     }
 
+    /// Connects and logs in by `deadline`, and waits until a server has answered; of several independent
+    /// servers, a majority. The first request does the same: a program that calls this learns of a wrong
+    /// address, password or certificate at its start. The default does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`], as of a request.
+    fn connect(&self, deadline: Instant) -> impl Future<Output = Result<(), BackendError>> + Send {
+        let _ = deadline;
+        std::future::ready(Ok(()))
+    }
+
     /// Opens an acquisition for `claim`. Sends nothing.
     fn open(&self, claim: Claim) -> Self::Acquisition;
 }

@@ -147,6 +147,10 @@ pub enum ReleaseError {
     },
 }
 
+/// The reason of an [`BackendError::Unreachable`] whose server did not answer.
+#[cfg(any(feature = "redis", feature = "etcd", feature = "tls"))]
+pub(crate) const SILENT: &str = "no connection in time";
+
 /// Why a request to a lock server failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

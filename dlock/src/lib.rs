@@ -79,6 +79,7 @@ mod any;
 mod attempt;
 mod backend;
 mod cleanup;
+mod connect;
 mod context;
 mod error;
 #[cfg(feature = "etcd")]
@@ -96,10 +97,14 @@ pub mod redis;
 #[cfg(feature = "redis")]
 pub mod redlock;
 mod retry;
+#[cfg(feature = "tls")]
+mod secured;
 mod setup;
 #[cfg(any(feature = "redis", feature = "etcd"))]
 mod single_flight;
 mod sync;
+#[cfg(feature = "tls")]
+pub mod tls;
 mod token;
 #[cfg(feature = "tokio")]
 mod tokio;
@@ -109,6 +114,7 @@ pub mod zookeeper;
 
 pub use any::AnyBackend;
 pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+pub use connect::{ConnectError, ConnectOptions, UrlError};
 pub use dlock_runtime::{Backoff, Elapsed, Instant, Runtime, timeout_at};
 pub use error::{AcquireError, BackendError, LostError, ReleaseError, RenewError, TryAcquireError};
 pub use handle::Handle;

@@ -166,6 +166,11 @@ impl<B: Backend> Lock<B> {
         timeout_at(self.runtime(), deadline, pin!(self.0.cleanups().none())).await.is_ok()
     }
 
+    /// Returns the time in `wait` from now on the runtime's clock: a deadline for [`Lock::acquire`].
+    pub fn deadline_in(&self, wait: Duration) -> Instant {
+        self.runtime().now() + wait
+    }
+
     /// Returns the options.
     pub fn options(&self) -> &Options {
         self.0.options()

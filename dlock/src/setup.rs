@@ -10,7 +10,10 @@ pub enum SetupError {
     #[error("no server is given: name at least one, as host:port")]
     NoServer,
     /// A text is not an address.
-    #[error("`{address}` is no address: write host:port, without a scheme or a path")]
+    #[error(
+        "`{address}` is no address: write host:port, without a scheme or a path, or unix:/path for a socket of \
+         this machine"
+    )]
     Address {
         /// The address.
         address: String,
@@ -35,6 +38,15 @@ pub enum SetupError {
     /// A timeout of zero gives up every request.
     #[error("a node timeout of zero gives every node up: give the slowest round trip of a node, or None")]
     NodeTimeoutZero,
+    /// The text is not the path of a node of ZooKeeper.
+    #[error(
+        "`{root}` can't be the root of the locks: give a path that begins with `/`, does not end with it, and \
+         is not below /zookeeper"
+    )]
+    Root {
+        /// The text.
+        root: String,
+    },
     /// The server can't keep a session of that length.
     #[error("a session of {session_ttl:?} can't be: give {min:?} to {max:?}, better some ten seconds")]
     SessionTtl {
@@ -47,8 +59,12 @@ pub enum SetupError {
     },
 }
 
+/// The beginning of the address of a socket of this machine; its path follows.
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper", feature = "tokio"))]
+pub(crate) const UNIX: &str = "unix:";
+
 #[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
-/// Checks that `address` is written `host:port`.
+/// Checks that `address` is written `host:port`, or `unix:/path`.
 pub(crate) fn check_address(address: &str) -> Result<(), SetupError> {
     if is_address(address) { Ok(()) } else { Err(SetupError::Address { address: address.to_owned() }) }
 }
@@ -64,7 +80,10 @@ pub(crate) fn check_addresses(addresses: &[impl AsRef<str>]) -> Result<Box<[Box<
 }
 
 #[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
-fn is_address(address: &str) -> bool {
+pub(crate) fn is_address(address: &str) -> bool {
+    if let Some(path) = address.strip_prefix(UNIX) {
+        return path.starts_with('/') && !path.contains(char::is_control);
+    }
     let Some((host, port)) = address.rsplit_once(':') else { return false };
     let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
     let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
@@ -83,8 +102,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_host_and_port_are_an_address() {
-        for address in ["redis:6379", "127.0.0.1:1", "[::1]:2379", "redis-1.example.org:65535"] {
+    fn host_and_port_or_a_socket_are_an_address() {
+        for address in
+            ["redis:6379", "127.0.0.1:1", "[::1]:2379", "redis-1.example.org:65535", "unix:/run/redis.sock"]
+        {
             assert_eq!(check_address(address), Ok(()));
         }
         for address in [
@@ -100,6 +121,8 @@ mod tests {
             "::1:6379",
             "[redis]:6379",
             "user@redis:6379",
+            "unix:redis.sock",
+            "unix:/a\n",
         ] {
             let error = check_address(address).unwrap_err();
             assert!(error.to_string().contains("host:port"), "{address}: {error}");

@@ -13,7 +13,7 @@ use tonic::transport::Endpoint;
 
 use super::error::meaning;
 use super::stream::{Life, Mortal, Once, Spawner};
-use crate::error::BackendError;
+use crate::error::{BackendError, SILENT};
 use crate::single_flight::SingleFlight;
 
 /// Opens connections to the members of a cluster; at most one at a time takes new requests.
@@ -98,7 +98,7 @@ impl<R: Runtime> Connector<R> {
                 _ => now + deadline.saturating_since(now) / 2,
             };
             let opened = timeout_at(&self.runtime, bound, self.open(address)).await;
-            match opened.unwrap_or_else(|_| Err(self.unreachable(address, "no connection in time"))) {
+            match opened.unwrap_or_else(|_| Err(self.unreachable(address, SILENT))) {
                 Ok(connection) => {
                     sometimes!(self.runtime, next_member_reached, tried > 0);
                     return Ok(Arc::new(connection));

@@ -27,9 +27,13 @@ pub(super) fn meaning(error: Error) -> BackendError {
 
 fn refusal(status: &Status) -> BackendError {
     let message = status.message();
-    // A status that has a source was made by this side, of a connection that failed.
-    if let Some(source) = status.source() {
-        return BackendError::Disconnected { reason: format!("{message}: {source}") };
+    // A status that has a source was made by this side, of a connection that failed. The last source says
+    // why: those between repeat "transport error".
+    if let Some(mut cause) = status.source() {
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        return BackendError::Disconnected { reason: format!("{message}: {cause}") };
     }
     if message.contains(LEASE_NOT_FOUND) {
         return BackendError::SessionLost { reported: true };

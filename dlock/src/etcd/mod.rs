@@ -52,13 +52,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock_runtime::Runtime;
+use dlock_runtime::{Instant, Runtime};
 
 use self::acquisition::EtcdAcquisition;
 use self::connector::Connector;
 pub use self::options::EtcdOptions;
 use self::sessions::Sessions;
 use crate::backend::{Backend, Claim};
+use crate::error::BackendError;
 use crate::setup::{self, SetupError};
 
 /// The probes of this backend, file by file.
@@ -117,6 +118,11 @@ impl<R: Runtime> Backend for Etcd<R> {
 
     fn session_ttl(&self) -> Option<Duration> {
         Some(self.session_ttl)
+    }
+
+    async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
+        // Opens the session that the first acquire needs.
+        self.sessions.current(deadline).await.map(drop)
     }
 
     fn open(&self, claim: Claim) -> EtcdAcquisition<R> {

@@ -10,7 +10,7 @@ use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisErr
 use tokio::sync::oneshot;
 
 use super::script::Script;
-use crate::error::BackendError;
+use crate::error::{BackendError, SILENT};
 use crate::single_flight::SingleFlight;
 
 /// Opens connections to one Redis server; at most one at a time takes new requests.
@@ -81,7 +81,7 @@ impl<R: Runtime> Connector<R> {
     /// Returns the error of a call that got no answer before its deadline: from the connection, if there was
     /// one, or while connecting.
     pub(super) fn silent(&self, is_connected: bool) -> BackendError {
-        if is_connected { BackendError::NoAnswer } else { self.unreachable("no connection in time") }
+        if is_connected { BackendError::NoAnswer } else { self.unreachable(SILENT) }
     }
 
     async fn open(&self) -> Result<Arc<Connection>, BackendError> {

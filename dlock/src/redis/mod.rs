@@ -99,6 +99,10 @@ impl<R: Runtime> Backend for Redis<R> {
         "redis"
     }
 
+    async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
+        self.client.node.greet(deadline).await
+    }
+
     fn open(&self, claim: Claim) -> RedisAcquisition<R> {
         RedisAcquisition::new(&self.client, self.tokens, self.waiting, claim)
     }

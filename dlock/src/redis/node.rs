@@ -40,6 +40,13 @@ impl<R: Runtime> Node<R> {
         self.0.info()
     }
 
+    /// Connects, logs in and waits for an answer, whether the user may send this command or not.
+    pub(super) async fn greet(&self, deadline: Instant) -> Result<(), BackendError> {
+        let send = |connection: Arc<Connection>| async move { connection.send(&redis::cmd("PING")).await };
+        let (_, value) = self.exchange(None, deadline, |_| (), send).await?;
+        reply::greeting(&value)
+    }
+
     /// Runs a script with its keys and arguments on the shared connection, as [`Node::exchange`] does.
     pub(super) async fn eval(
         &self,

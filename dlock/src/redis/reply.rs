@@ -33,6 +33,14 @@ pub(super) fn is_unknown_script(value: &Value) -> bool {
     has_kind(value, ServerErrorKind::NoScript)
 }
 
+/// Reads the answer of a PING: a user who may not send it is logged in all the same.
+pub(super) fn greeting(value: &Value) -> Result<(), BackendError> {
+    match value {
+        Value::ServerError(error) if error.code() != "NOPERM" => Err(refused(value)),
+        _ => Ok(()),
+    }
+}
+
 fn has_kind(value: &Value, kind: ServerErrorKind) -> bool {
     matches!(value, Value::ServerError(error) if error.kind() == Some(kind))
 }

@@ -11,7 +11,7 @@ use super::memory::Memory;
 use super::node::{Node, Question, Reply};
 use super::options::RedlockOptions;
 use super::quorum::{Quorum, Round, Tally, Vote};
-use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
+use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
 use crate::error::BackendError;
 use crate::redis::Redis;
 
@@ -146,6 +146,15 @@ impl<R: Runtime> Nodes<R> {
 
     fn now(&self) -> Instant {
         self.runtime.now()
+    }
+
+    /// Connects to the nodes; succeeds once a majority has answered.
+    pub(super) async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
+        let greet = |node: &Redis<R>| {
+            let node = node.clone();
+            async move { node.connect(deadline).await.map(|()| true) }
+        };
+        self.gather(self.nodes.iter().map(greet).collect(), Tally::majority).await.map(drop)
     }
 
     /// Waits in the background for the answers that the call no longer needs, and passes each to `heard`. If

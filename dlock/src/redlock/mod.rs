@@ -70,12 +70,13 @@ mod scripts;
 use std::fmt;
 use std::sync::Arc;
 
-use dlock_runtime::Runtime;
+use dlock_runtime::{Instant, Runtime};
 
 use self::acquisition::{Nodes, RedlockAcquisition};
 pub use self::options::RedlockOptions;
 pub(crate) use self::scripts::SCRIPTS;
 use crate::backend::{Backend, Claim};
+use crate::error::BackendError;
 use crate::redis::Redis;
 use crate::setup::SetupError;
 
@@ -137,6 +138,10 @@ impl<R: Runtime> Backend for Redlock<R> {
 
     fn system(&self) -> &'static str {
         "redlock"
+    }
+
+    async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
+        self.nodes.connect(deadline).await
     }
 
     fn open(&self, claim: Claim) -> RedlockAcquisition<R> {

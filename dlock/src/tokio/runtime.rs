@@ -6,13 +6,14 @@ use std::io;
 use std::time::Duration;
 
 use rand::Rng;
-use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
+use super::socket::Socket;
 use super::stream::TokioStream;
 use crate::{Instant, Runtime};
 
-/// The operating system's clock, network and random source, and the scheduler of one tokio runtime.
+/// The operating system's clock, network and random source, and the scheduler of one tokio runtime. It
+/// connects to addresses written `host:port`, and to the sockets of this machine, written `unix:/path`.
 ///
 /// # Example
 ///
@@ -78,11 +79,7 @@ impl Runtime for TokioRuntime {
     }
 
     async fn connect(&self, address: &str) -> io::Result<TokioStream> {
-        let stream = TcpStream::connect(address).await?;
-        // A lock's commands are small and urgent: Nagle's algorithm would delay them until an
-        // acknowledgement.
-        stream.set_nodelay(true)?;
-        Ok(TokioStream::new(stream, self.busy_poll))
+        Ok(TokioStream::new(Socket::connect(address).await?, self.busy_poll))
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

@@ -1,4 +1,4 @@
-//! A TCP stream that can poll for its answer before it lets its thread sleep.
+//! A stream that can poll for its answer before it lets its thread sleep.
 //!
 //! Waking a sleeping thread takes nearly as long as the rest of a request if the server is near. Busy polling
 //! asks the kernel repeatedly instead; it occupies a processor, and the thread's other tasks wait. The kernel
@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+
+use super::socket::Socket;
 
 /// The number of bytes that one busy poll reads; the rest of a longer answer is read as usual.
 const POLLED_BYTES: usize = 1024;
@@ -32,7 +33,7 @@ const TRUSTED: u8 = 16;
 /// The byte stream of [`TokioRuntime`](crate::TokioRuntime).
 #[derive(Debug)]
 pub struct TokioStream {
-    inner: TcpStream,
+    inner: Socket,
     busy_poll: Duration,
     /// The time of the first write that has no answer yet.
     asked: Option<Instant>,
@@ -45,7 +46,7 @@ pub struct TokioStream {
 impl TokioStream {
     /// Wraps a stream that polls for an answer for `busy_poll` before it sleeps, if the answers before
     /// arrived as soon.
-    pub(super) fn new(inner: TcpStream, busy_poll: Duration) -> Self {
+    pub(super) fn new(inner: Socket, busy_poll: Duration) -> Self {
         Self { inner, busy_poll, asked: None, is_to_poll: false, soon: 0 }
     }
 
@@ -160,7 +161,7 @@ mod tests {
     /// Returns a stream and its peer.
     async fn pair(busy_poll: Duration) -> io::Result<(TokioStream, Peer)> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let stream = TcpStream::connect(listener.local_addr()?).await?;
+        let stream = Socket::connect(&listener.local_addr()?.to_string()).await?;
         Ok((TokioStream::new(stream, busy_poll), listener.accept()?.0))
     }
 

@@ -4,18 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
-use dlock_zookeeper::{Client, CreateMode, Error, Fired, path};
-use futures_util::future::join;
+use dlock_zookeeper::path::guid;
+use dlock_zookeeper::{Client, CreateMode, Error, Fired};
+use futures_util::future::join_all;
 
 use super::place::{Place, Position};
 use super::sessions::Sessions;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
-
-/// The codes of a server that is overloaded, or has lost its leader.
-///
-/// Source: `KeeperException.Code`: CONNECTIONLOSS, OPERATIONTIMEOUT, REQUESTTIMEOUT, THROTTLEDOP.
-const PASSING: [i32; 4] = [-4, -7, -122, -127];
 
 /// One attempt to hold one lease on ZooKeeper.
 pub struct ZooKeeperAcquisition<R: Runtime> {
@@ -54,7 +50,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
             None => self.enter(client, deadline).await?,
         };
         if is_used_up {
-            return Err(Error::QueueUsedUp { path: path::queue(self.claim.key.name()) });
+            return Err(Error::QueueUsedUp { path: self.sessions.queue(&self.claim.key) });
         }
         if !is_first {
             return Ok(Answer::Queued { position: token.as_u64() });
@@ -65,7 +61,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
 
     /// Puts the claim at the end of the queue; creates the queue if it does not exist.
     async fn enter(&mut self, client: &Client<R>, deadline: Instant) -> Result<Position, Error> {
-        let queue = path::queue(self.claim.key.name());
+        let queue = self.sessions.queue(&self.claim.key);
         match self.create(client, &queue, deadline).await {
             Err(Error::NoNode { .. }) => {
                 reached!(client.runtime(), queue_missing);
@@ -83,7 +79,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         deadline: Instant,
     ) -> Result<Position, Error> {
         // A guid for each: an entry of an earlier session can't be taken for this one.
-        let place = Place::new(client.clone(), queue, path::guid(client.runtime()));
+        let place = Place::new(client.clone(), queue, guid(client.runtime()));
         let place = self.place.insert(place);
         let position = place.create(&self.claim.owner, deadline).await;
         if position.as_ref().is_err_and(Error::is_refusal) && !place.is_known() {
@@ -101,19 +97,6 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         }
         result
     }
-
-    fn failure(&self, error: Error) -> BackendError {
-        let servers = || self.sessions.options().servers.join(",");
-        match error {
-            Error::NotSent { reason } => BackendError::Unreachable { address: servers(), reason },
-            Error::NoAnswer => BackendError::NoAnswer,
-            Error::SessionExpired | Error::Closed => BackendError::SessionLost { reported: true },
-            Error::ConnectionLoss | Error::SessionMoved | Error::Protocol(_) => {
-                BackendError::Disconnected { reason: error.to_string() }
-            }
-            error => BackendError::Refused { passing: may_pass(&error), message: error.to_string() },
-        }
-    }
 }
 
 impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
@@ -127,7 +110,7 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
             }
             answer => answer,
         };
-        answer.map_err(|error| self.failure(error))
+        answer.map_err(|error| self.sessions.failure(error))
     }
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
@@ -144,7 +127,7 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
             Ok(())
         };
         let waited = timeout_at(self.sessions.runtime(), deadline, wait).await.unwrap_or(Ok(()));
-        self.judge(waited, &client).map_err(|error| self.failure(error))
+        self.judge(waited, &client).map_err(|error| self.sessions.failure(error))
     }
 
     async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
@@ -161,7 +144,7 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
             Ok((true, since, left)) => Ok(Renewal::Extended { since, left }),
             Ok((false, ..)) => Ok(Renewal::NotOwner),
             Err(error) if error.is_session_over() => Ok(Renewal::NotOwner),
-            Err(error) => Err(self.failure(error)),
+            Err(error) => Err(self.sessions.failure(error)),
         }
     }
 
@@ -175,7 +158,7 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
                 Ok(if deleted { Released::Done } else { Released::NotOwner })
             }
             Err(error) if error.is_session_over() => Ok(Released::NotOwner),
-            Err(error) => Err(self.failure(error)),
+            Err(error) => Err(self.sessions.failure(error)),
         }
     }
 
@@ -184,30 +167,15 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
     }
 }
 
-/// Creates a queue and the parent of all queues. Both stay: ZooKeeper's counter lives in the queue. A queue
-/// is deleted only once its counter has reached its end.
+/// Creates a queue and its parents. All stay: ZooKeeper's counter lives in the queue. A queue is deleted only
+/// once its counter has reached its end.
 async fn make<R: Runtime>(client: &Client<R>, queue: &str, deadline: Instant) -> Result<(), Error> {
+    let paths = queue.match_indices('/').skip(1).map(|(end, _)| &queue[..end]).chain([queue]);
     let make = |path| client.create(path, b"", CreateMode::PERSISTENT, deadline);
-    let (root, queue) = join(make(path::ROOT), make(queue)).await;
-    for made in [root, queue] {
-        match made {
-            Ok(_) | Err(Error::NodeExists { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Returns whether a request that a server has refused may succeed later.
-fn may_pass(error: &Error) -> bool {
-    match error {
-        // Another client works on the same nodes.
-        Error::NoNode { .. }
-        | Error::NodeExists { .. }
-        | Error::NotEmpty { .. }
-        | Error::BadVersion { .. } => true,
-        Error::Refused { code } => PASSING.contains(code),
-        _ => false,
+    // The parents may exist, without the right to create them: the queue's own answer says if one is missing.
+    match join_all(paths.map(make)).await.pop() {
+        None | Some(Ok(_) | Err(Error::NodeExists { .. })) => Ok(()),
+        Some(Err(error)) => Err(error),
     }
 }
 

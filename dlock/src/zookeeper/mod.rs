@@ -23,10 +23,11 @@
 //! of the queue.
 
 // acquisition.rs is the recipe from top to bottom, place.rs one entry of a queue, queue.rs the order of
-// entries, sessions.rs the session that all acquisitions share. The session and the protocol are the crate
+// entries, sessions.rs the session that all acquisitions share, error.rs the words of its errors. The session and the protocol are the crate
 // dlock-zookeeper.
 
 mod acquisition;
+mod error;
 mod options;
 mod place;
 mod queue;
@@ -36,13 +37,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock_runtime::Runtime;
+use dlock_runtime::{Instant, Runtime};
 use dlock_zookeeper::ClientOptions;
 
 use self::acquisition::ZooKeeperAcquisition;
 pub use self::options::ZooKeeperOptions;
 use self::sessions::Sessions;
 use crate::backend::{Backend, Claim};
+use crate::error::BackendError;
 use crate::setup::{self, SetupError};
 
 /// The probes of this backend, file by file.
@@ -82,8 +84,10 @@ impl<R: Runtime> ZooKeeper<R> {
     ) -> Result<Self, SetupError> {
         options.check()?;
         let servers = setup::check_addresses(servers)?.into_iter().map(String::from);
-        let options = ClientOptions::new(servers, options.session_timeout);
-        Ok(Self(Arc::new(Sessions::new(runtime, options))))
+        let parent = options.parent();
+        let mut client = ClientOptions::new(servers, options.session_timeout);
+        client.login = options.login;
+        Ok(Self(Arc::new(Sessions::new(runtime, client, parent))))
     }
 }
 
@@ -101,6 +105,16 @@ impl<R: Runtime> Backend for ZooKeeper<R> {
 
     fn session_ttl(&self) -> Option<Duration> {
         Some(self.0.options().session_timeout)
+    }
+
+    async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
+        let client = self.0.current();
+        // Read before any change of the locks: the answer shows that the login was taken.
+        let answered = match client.established(deadline).await {
+            Ok(_) => client.exists(self.0.parent(), deadline).await.map(drop),
+            Err(error) => Err(error),
+        };
+        answered.map_err(|error| self.0.failure(error))
     }
 
     fn open(&self, claim: Claim) -> ZooKeeperAcquisition<R> {

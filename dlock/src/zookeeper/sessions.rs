@@ -2,19 +2,23 @@
 //! over.
 
 use dlock_runtime::Runtime;
+use dlock_zookeeper::path::escape;
 use dlock_zookeeper::{Client, ClientOptions, SessionState};
 
+use crate::key::LockKey;
 use crate::sync::Guarded;
 
 pub(super) struct Sessions<R: Runtime> {
     runtime: R,
     options: ClientOptions,
+    /// The path of the parent of all queues.
+    parent: String,
     current: Guarded<Option<Client<R>>>,
 }
 
 impl<R: Runtime> Sessions<R> {
-    pub(super) fn new(runtime: R, options: ClientOptions) -> Self {
-        Self { runtime, options, current: Guarded::default() }
+    pub(super) fn new(runtime: R, options: ClientOptions, parent: String) -> Self {
+        Self { runtime, options, parent, current: Guarded::default() }
     }
 
     pub(super) fn runtime(&self) -> &R {
@@ -23,6 +27,16 @@ impl<R: Runtime> Sessions<R> {
 
     pub(super) fn options(&self) -> &ClientOptions {
         &self.options
+    }
+
+    /// Returns the path of the parent of all queues.
+    pub(super) fn parent(&self) -> &str {
+        &self.parent
+    }
+
+    /// Returns the path of the queue of a key.
+    pub(super) fn queue(&self, key: &LockKey) -> String {
+        format!("{}/{}", self.parent, escape(key.name()))
     }
 
     /// Returns the session for new claims: the present one, or a new one after it has ended.

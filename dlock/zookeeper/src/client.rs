@@ -12,7 +12,7 @@ use super::options::ClientOptions;
 use super::order::{Answer, Order, Withdrawal};
 use super::session::{Session, SessionState, Shared};
 use super::watches::Watch;
-use super::wire::{CreateMode, Reply, Request, Stat, WireError};
+use super::wire::{Access, CreateMode, Reply, Request, Stat, WireError};
 
 /// One ZooKeeper session. Clones share it; when the last one is dropped, the session is closed.
 ///
@@ -99,7 +99,7 @@ impl<R: Runtime> Client<R> {
         }
     }
 
-    /// Creates a node.
+    /// Creates a node, for the user of [`ClientOptions::login`] alone if there is one.
     ///
     /// # Errors
     ///
@@ -112,7 +112,12 @@ impl<R: Runtime> Client<R> {
         mode: CreateMode,
         deadline: Instant,
     ) -> Result<Created, Error> {
-        let request = Request::Create { path: path.to_owned(), data: data.to_vec(), mode, with_stat: true };
+        let access = match self.shared.options.login {
+            Some(_) => Access::Creator,
+            None => Access::Everybody,
+        };
+        let (path, data) = (path.to_owned(), data.to_vec());
+        let request = Request::Create { path, data, mode, access, with_stat: true };
         match self.ask(request, deadline).await?.reply {
             Some(Reply::Created { path, stat }) => Ok(Created { path, stat }),
             _ => Err(unexpected()),

@@ -13,8 +13,8 @@ use super::error::Error;
 use super::order::{Answer, Order};
 use super::session::{Session, SessionState, Shared};
 use super::wire::{
-    ConnectRequest, ConnectResponse, Op, PASSWORD_BYTES, Reader, Reply, ReplyHeader, Request, WatcherEvent,
-    WireError, code, xid,
+    ConnectRequest, ConnectResponse, Login, Op, PASSWORD_BYTES, Reader, Reply, ReplyHeader, Request,
+    WatcherEvent, WireError, code, xid,
 };
 
 pub(super) struct Driver<R: Runtime> {
@@ -129,6 +129,10 @@ impl<R: Runtime> Driver<R> {
         self.shared.established(session);
         self.shared.answered(sent);
         connection.set_timeout(session.timeout);
+        if let Some((user, password)) = &self.shared.options.login {
+            let proof = format!("{user}:{password}");
+            connection.send(&Login { scheme: "digest", proof: proof.as_bytes() }.encode());
+        }
         Ok(connection)
     }
 
@@ -183,6 +187,11 @@ impl<R: Runtime> Driver<R> {
             }
             match header.xid {
                 xid::NOTIFICATION => connection.watches.fire(&WatcherEvent::read(&mut reader)?),
+                xid::AUTH if header.err != code::OK => {
+                    let reason = "the server refuses the login: it may not know the scheme `digest`";
+                    return Ok(Some(End::Lost(reason.to_owned())));
+                }
+                xid::AUTH => {}
                 xid::PING => connection.ping.take().into_iter().for_each(|sent| self.shared.answered(sent)),
                 _ => {
                     if let Some(end) = self.settle(connection, header, &mut reader)? {

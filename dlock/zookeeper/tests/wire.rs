@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use dlock_zookeeper::wire::{
-    ConnectRequest, ConnectResponse, CreateMode, EventKind, FRAME_BYTES_MAX, Frames, Op, Reader, Reply,
-    ReplyHeader, Request, Stat, WatcherEvent, WireError, Writer, code, xid,
+    Access, ConnectRequest, ConnectResponse, CreateMode, EventKind, FRAME_BYTES_MAX, Frames, Op, Reader,
+    Reply, ReplyHeader, Request, Stat, WatcherEvent, WireError, Writer, code, xid,
 };
 use dlock_zookeeper::{Error, path};
 use proptest::prelude::*;
@@ -77,6 +77,7 @@ fn requests_have_the_bytes_that_the_real_server_took() {
         path: "/g-".to_owned(),
         data: b"hi".to_vec(),
         mode: CreateMode::EPHEMERAL_SEQUENTIAL,
+        access: Access::Everybody,
         with_stat: true,
     };
     let expected = "000000010000000f000000032f672d000000026869\
@@ -199,8 +200,9 @@ fn requests() -> impl Strategy<Value = Request> {
     let path = || "/[a-z/é-]{0,12}";
     let data = || prop::collection::vec(any::<u8>(), 0..40);
     prop_oneof![
-        (path(), data(), 0..4, any::<bool>()).prop_map(|(path, data, flags, with_stat)| {
-            Request::Create { path, data, mode: CreateMode::from_flags(flags).unwrap(), with_stat }
+        (path(), data(), 0..4, any::<[bool; 2]>()).prop_map(|(path, data, flags, [is_open, with_stat])| {
+            let access = if is_open { Access::Everybody } else { Access::Creator };
+            Request::Create { path, data, mode: CreateMode::from_flags(flags).unwrap(), access, with_stat }
         }),
         (path(), any::<i32>()).prop_map(|(path, version)| Request::Delete { path, version }),
         (path(), any::<bool>()).prop_map(|(path, watch)| Request::Exists { path, watch }),

@@ -7,6 +7,7 @@ use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask_http, await_ready};
+use super::tls::TlsFiles;
 
 const PACKAGE: &str = "etcd-server";
 const LOCAL: &str = "127.0.0.1";
@@ -49,6 +50,38 @@ impl EtcdCluster {
     /// As [`EtcdCluster::start`].
     pub fn start_one(stage: &Stage) -> Result<Self, ServerError> {
         on_free_ports(|| Self::on_ports::<1>(stage, free()?, free()?, [None]))
+    }
+
+    /// Starts a single member on a free port, with a second one over TLS. Returns it and that port's address.
+    ///
+    /// # Errors
+    ///
+    /// As [`EtcdCluster::start`].
+    pub fn start_secured(stage: &Stage, tls: &TlsFiles) -> Result<(Self, String), ServerError> {
+        on_free_ports(|| {
+            let [port, peer, secure] = free()?;
+            let program = program::find("etcd", PACKAGE)?;
+            let directory = stage.subdirectory(&format!("etcd-1-{port}"))?;
+            let (here, peer) = (url(LOCAL, port), url(LOCAL, peer));
+            let launch = Launch::new("etcd-1", &program, &directory)
+                .args(["--name", "etcd-1", "--data-dir", "data", "--initial-cluster-state", "new"])
+                .args(["--listen-client-urls", &format!("{here},https://{LOCAL}:{secure}")])
+                .args(["--advertise-client-urls", &here])
+                .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
+                .args(["--initial-cluster", &format!("etcd-1={peer}"), "--cert-file"])
+                .args([&tls.certificates])
+                .args(["--key-file"])
+                .args([&tls.key])
+                .args(TIMING);
+            let launch = match &tls.client_roots {
+                Some(roots) => launch.args(["--client-cert-auth", "--trusted-ca-file"]).args([roots]),
+                None => launch,
+            };
+            let process = stage.spawn(&launch)?;
+            let mut member = Etcd { process, port, launch, stage: stage.clone() };
+            member.await_ready()?;
+            Ok((Self { members: vec![member] }, format!("{LOCAL}:{secure}")))
+        })
     }
 
     /// As [`EtcdCluster::start`], with each member on a host of a [`Network`](crate::faults::Network), whose

@@ -17,6 +17,7 @@ mod program;
 mod ready;
 mod redis;
 mod redis_cluster;
+mod tls;
 mod zookeeper;
 
 pub use error::ServerError;
@@ -29,4 +30,5 @@ pub use process::{Launch, Process};
 pub use ready::{ask, ask_http};
 pub use redis::{Persistence, Redis};
 pub use redis_cluster::RedisCluster;
+pub use tls::TlsFiles;
 pub use zookeeper::{ZooKeeper, ZooKeeperEnsemble};

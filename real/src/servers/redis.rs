@@ -1,6 +1,7 @@
 //! A single Redis, or a replica of another.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::{fs, io};
 
 use super::error::ServerError;
@@ -10,6 +11,7 @@ use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask, await_ready};
+use super::tls::TlsFiles;
 
 const PACKAGE: &str = "redis-server";
 
@@ -102,6 +104,35 @@ impl Redis {
         on_free_ports(|| {
             let [port] = free()?;
             Self::run(stage, plain(stage, name, port, &persistence.arguments(), Some(host))?, port)
+        })
+    }
+
+    /// As [`Redis::start`], with a second port over TLS and a socket in its directory. Returns the server, the
+    /// address of that port and that of the socket.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`].
+    pub fn start_secured(
+        stage: &Stage,
+        name: &str,
+        tls: &TlsFiles,
+    ) -> Result<(Self, String, PathBuf), ServerError> {
+        on_free_ports(|| {
+            let [port, secure] = free()?;
+            let launch = plain(stage, name, port, &Persistence::None.arguments(), None)?;
+            let demanded = if tls.client_roots.is_some() { "yes" } else { "no" };
+            let roots = tls.client_roots.as_ref().unwrap_or(&tls.certificates);
+            let launch = launch
+                .args(["--unixsocket", "redis.sock", "--tls-port", &secure.to_string()])
+                .args(["--tls-auth-clients", demanded, "--tls-cert-file"])
+                .args([&tls.certificates])
+                .args(["--tls-key-file"])
+                .args([&tls.key])
+                .args(["--tls-ca-cert-file"])
+                .args([roots]);
+            let socket = launch.directory.join("redis.sock");
+            Ok((Self::run(stage, launch, port)?, format!("127.0.0.1:{secure}"), socket))
         })
     }
 

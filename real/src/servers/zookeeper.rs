@@ -11,12 +11,16 @@ use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::{ask, await_ready};
+use super::tls::TlsFiles;
 
 const PACKAGE: &str = "libzookeeper-java";
-const JARS: [&str; 8] = [
+const JARS: [&str; 10] = [
     "zookeeper.jar",
     "zookeeper-jute.jar",
     "netty-all.jar",
+    // Connections by netty, which TLS needs.
+    "netty-codec.jar",
+    "netty-handler.jar",
     "snappy-java.jar",
     "metrics-core.jar",
     "slf4j-api.jar",
@@ -64,6 +68,31 @@ impl ZooKeeper {
             let mut server = Self::launch(stage, "zookeeper", 1, port, ALONE, "")?;
             server.await_ready()?;
             Ok(server)
+        })
+    }
+
+    /// Starts a server on a free port, with a second one over TLS. Returns it and that port's address.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] says what to do.
+    pub fn start_secured(stage: &Stage, tls: &TlsFiles) -> Result<(Self, String), ServerError> {
+        on_free_ports(|| {
+            let [port, secure] = free()?;
+            let (keys, demanded) = (tls.both.display(), tls.client_roots.is_some());
+            let roots = tls.client_roots.as_ref().unwrap_or(&tls.certificates).display();
+            let factory = "org.apache.zookeeper.server.NettyServerCnxnFactory";
+            let more = format!(
+                "tickTime={}\nsecureClientPort={secure}\nsecureClientPortAddress=127.0.0.1\n\
+                 serverCnxnFactory={factory}\nssl.clientAuth={}\n\
+                 ssl.keyStore.location={keys}\nssl.keyStore.type=PEM\n\
+                 ssl.trustStore.location={roots}\nssl.trustStore.type=PEM\n",
+                Self::TICK.as_millis(),
+                if demanded { "need" } else { "none" }
+            );
+            let mut server = Self::launch(stage, "zookeeper", 1, port, ALONE, &more)?;
+            server.await_ready()?;
+            Ok((server, format!("127.0.0.1:{secure}")))
         })
     }
 

@@ -70,7 +70,7 @@ impl TlsAcceptor {
     /// If the client refuses this server's certificate, or shows none that is trusted: the text says why.
     pub async fn accept<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
         let acceptor = tokio_rustls::TlsAcceptor::from(Arc::clone(&self.0));
-        acceptor.accept(stream).await.map(TlsStream::server).map_err(reason::explained)
+        acceptor.accept(stream).await.map(TlsStream::server).map_err(reason::of_handshake)
     }
 }
 

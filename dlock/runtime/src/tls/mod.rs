@@ -97,7 +97,7 @@ impl TlsConnector {
         };
         let connector = tokio_rustls::TlsConnector::from(Arc::clone(&self.config));
         let shaken = connector.connect(name, stream).await;
-        shaken.map(|stream| TlsStream::client(stream)).map_err(reason::explained)
+        shaken.map(|stream| TlsStream::client(stream)).map_err(reason::of_handshake)
     }
 }
 

@@ -14,6 +14,17 @@ pub(super) fn explained(error: io::Error) -> io::Error {
     }
 }
 
+/// As [`explained`], for a handshake.
+pub(super) fn of_handshake(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            let text = "it closed the connection in the handshake: does this port speak TLS?";
+            io::Error::new(error.kind(), text)
+        }
+        _ => explained(error),
+    }
+}
+
 fn explain(error: &Error) -> Option<String> {
     match error {
         Error::InvalidCertificate(reason) => certificate(reason),

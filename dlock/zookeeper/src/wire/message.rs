@@ -32,6 +32,19 @@ pub struct ConnectRequest {
     pub read_only: Option<bool>,
 }
 
+/// Shows the server who the client is, on a connection that has a session. Access lists of nodes name such
+/// logins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Login<'a> {
+    /// The scheme: `digest` for a user and a password.
+    pub scheme: &'a str,
+    /// The proof: `user:password` for `digest`.
+    pub proof: &'a [u8],
+}
+
+/// The operation of a [`Login`].
+const LOGIN: i32 = 100;
+
 /// The server's answer to a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectResponse {
@@ -133,6 +146,15 @@ impl ConnectRequest {
             password: password(reader.buffer()?).unwrap_or_default(),
             read_only: reader.boolean().ok(),
         })
+    }
+}
+
+impl Login<'_> {
+    /// Encodes the whole frame. The server answers with the xid [`xid::AUTH`].
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.int(xid::AUTH).int(LOGIN).int(0).text(self.scheme).buffer(self.proof);
+        writer.finish()
     }
 }
 

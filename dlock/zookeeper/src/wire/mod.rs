@@ -15,10 +15,10 @@ mod request;
 pub use frame::{FRAME_BYTES_MAX, Frames, REQUEST_BYTES_MAX};
 pub use jute::{Reader, WireError, Writer};
 pub use message::{
-    ConnectRequest, ConnectResponse, EventKind, PASSWORD_BYTES, ReplyHeader, Stat, WatcherEvent, xid,
+    ConnectRequest, ConnectResponse, EventKind, Login, PASSWORD_BYTES, ReplyHeader, Stat, WatcherEvent, xid,
 };
 pub use reply::Reply;
-pub use request::{CreateMode, Op, Request};
+pub use request::{Access, CreateMode, Op, Request};
 
 /// The codes of a reply header's `err`.
 ///

@@ -29,10 +29,20 @@ pub struct CreateMode {
     pub sequential: bool,
 }
 
+/// The access list of a new node, with all rights for those that it names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody: `world:anyone`.
+    #[default]
+    Everybody,
+    /// The logins of the connection that creates it: `auth:`.
+    Creator,
+}
+
 /// One request, without its xid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Creates a node that is open to everybody.
+    /// Creates a node.
     Create {
         /// Its path.
         path: String,
@@ -40,6 +50,8 @@ pub enum Request {
         data: Vec<u8>,
         /// Its kind.
         mode: CreateMode,
+        /// Its access list.
+        access: Access,
         /// True if the reply must contain its stat.
         with_stat: bool,
     },
@@ -203,9 +215,9 @@ impl Request {
         let mut writer = Writer::default();
         writer.int(xid).int(self.op() as i32);
         match self {
-            Self::Create { path, data, mode, .. } => {
+            Self::Create { path, data, mode, access, .. } => {
                 writer.text(path).buffer(data);
-                open_to_all(&mut writer);
+                write_access(*access, &mut writer);
                 writer.int(mode.flags());
             }
             Self::Delete { path, version } => {
@@ -270,18 +282,25 @@ impl Request {
 
 fn read_create(with_stat: bool, reader: &mut Reader<'_>) -> Result<Request, WireError> {
     let (path, data) = (reader.text()?, reader.buffer()?.to_vec());
-    // Access lists are read and ignored: clients don't authenticate here.
+    // Only the lists that `write_access` writes have a meaning here; others are read as the first of them.
+    let mut access = Access::Everybody;
     for _ in 0..reader.length()? {
         reader.int()?;
-        reader.buffer()?;
+        if reader.buffer()? == b"auth" {
+            access = Access::Creator;
+        }
         reader.buffer()?;
     }
     let number = reader.int()?;
     let mode = CreateMode::from_flags(number).ok_or(WireError::Unknown { number })?;
-    Ok(Request::Create { path, data, mode, with_stat })
+    Ok(Request::Create { path, data, mode, access, with_stat })
 }
 
-/// Writes the access list `world:anyone` with all five rights.
-fn open_to_all(writer: &mut Writer) {
-    writer.int(1).int(31).text("world").text("anyone");
+/// Writes an access list of one entry, with all five rights.
+fn write_access(access: Access, writer: &mut Writer) {
+    let (scheme, id) = match access {
+        Access::Everybody => ("world", "anyone"),
+        Access::Creator => ("auth", ""),
+    };
+    writer.int(1).int(31).text(scheme).text(id);
 }

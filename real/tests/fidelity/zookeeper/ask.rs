@@ -3,7 +3,7 @@
 use std::fmt;
 
 use dlock_zookeeper::CreateMode;
-use dlock_zookeeper::wire::{Request, Writer, xid};
+use dlock_zookeeper::wire::{Access, Request, Writer, xid};
 use proptest::collection::vec;
 use proptest::prelude::{Just, any, prop_oneof};
 use proptest::sample::select;
@@ -144,7 +144,7 @@ fn create(path: &str, flags: i32, with_stat: bool, number: i32) -> Vec<u8> {
 }
 
 fn plain_create(path: String, mode: CreateMode, with_stat: bool, data: &str) -> Request {
-    Request::Create { path, data: data.as_bytes().to_vec(), mode, with_stat }
+    Request::Create { path, data: data.as_bytes().to_vec(), mode, access: Access::Everybody, with_stat }
 }
 
 /// Returns a create whose reply contains the stat.

@@ -239,7 +239,7 @@ impl Core {
             return Err(code::SESSION_MOVED);
         }
         match request? {
-            Request::Create { path, data, mode, with_stat } => {
+            Request::Create { path, data, mode, with_stat, .. } => {
                 self.create(id, &path, data, mode, with_stat, stamp)
             }
             Request::Delete { path, version } => {

@@ -3,7 +3,7 @@
 use super::support::{Zoo, in_zoo};
 use dlock::Runtime;
 use dlock_zookeeper::wire::{
-    ConnectRequest, ConnectResponse, CreateMode, EventKind, Frames, Reader, ReplyHeader, Request,
+    Access, ConnectRequest, ConnectResponse, CreateMode, EventKind, Frames, Reader, ReplyHeader, Request,
     WatcherEvent, Writer, code, xid,
 };
 use sim::world::stream::SimStream;
@@ -67,7 +67,13 @@ fn new_session() -> ConnectRequest {
 
 fn create(path: &str) -> Request {
     let mode = CreateMode { ephemeral: true, sequential: false };
-    Request::Create { path: path.to_owned(), data: Vec::new(), mode, with_stat: false }
+    Request::Create {
+        path: path.to_owned(),
+        data: Vec::new(),
+        mode,
+        access: Access::Everybody,
+        with_stat: false,
+    }
 }
 
 /// Waits until the members have a leader.

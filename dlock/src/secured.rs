@@ -1,0 +1,44 @@
+//! A backend over TLS, on the runtime without it.
+
+use std::time::Duration;
+
+use dlock_runtime::tls::Tls;
+use dlock_runtime::{Instant, Runtime};
+
+use crate::backend::{Backend, Claim};
+use crate::error::{BackendError, SILENT};
+
+/// A backend whose runtime is `Tls<R>`, as a backend on `R`: clock and scheduler are the same.
+#[derive(Clone)]
+pub(crate) struct Secured<B>(pub(crate) B);
+
+impl<R: Runtime, B: Backend<Runtime = Tls<R>>> Backend for Secured<B> {
+    type Runtime = R;
+    type Acquisition = B::Acquisition;
+
+    fn runtime(&self) -> &R {
+        self.0.runtime().inner()
+    }
+
+    fn system(&self) -> &'static str {
+        self.0.system()
+    }
+
+    fn session_ttl(&self) -> Option<Duration> {
+        self.0.session_ttl()
+    }
+
+    async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
+        self.0.connect(deadline).await.map_err(|error| match error {
+            BackendError::Unreachable { address, reason } if reason == SILENT => {
+                let reason = format!("{reason}; a port without TLS may stay silent");
+                BackendError::Unreachable { address, reason }
+            }
+            error => error,
+        })
+    }
+
+    fn open(&self, claim: Claim) -> B::Acquisition {
+        self.0.open(claim)
+    }
+}
