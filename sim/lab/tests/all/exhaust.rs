@@ -224,7 +224,7 @@ fn redis_with_fencing_withstands_every_single_fault() {
     let is_other =
         |kind: &&&FaultKind| (kind.forms)(Span::from_secs(1)).is_empty() || misplaced.contains(&kind.verb);
     let others: Vec<_> = FAULTS.iter().filter(is_other).map(|kind| kind.verb).collect();
-    let others = format!("- other kinds of faults: {}\n", others.join(", "));
+    let others = format!("- other kinds of faults: {};", others.join(", "));
     let parts = [
         "- pause of a process for 1s: a, b, redis-1, resource\n",
         "- cut of a client's link in one direction for 3s: a → redis-1, redis-1 → a",
