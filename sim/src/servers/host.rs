@@ -12,8 +12,8 @@ pub trait Host<M: Machine = WorldMachine>: Send + Sync + 'static {
     /// Returns the kind of server for error messages: "a Redis server".
     fn noun(&self) -> &'static str;
 
-    /// Returns the bytes that it needs on a connection before the first request, for error messages; `None` if
-    /// it needs none.
+    /// Returns the bytes that it needs on a connection before the first request, for error messages; `None`
+    /// if it needs none.
     fn greeting(&self) -> Option<&'static str> {
         None
     }

@@ -219,11 +219,12 @@ fn redis_with_fencing_withstands_every_single_fault() {
         found.runs
     );
     assert!(claim.starts_with(&first), "{claim}");
-    let placed = |kind: &&&FaultKind| !(kind.forms)(Span::from_secs(1)).is_empty();
-    let (placed, others): (Vec<&&FaultKind>, Vec<_>) = FAULTS.iter().partition(placed);
-    assert!(placed.len() > 5 && others.len() > 5);
-    let others: Vec<_> = others.iter().map(|kind| kind.verb).collect();
-    let others = format!("- other kinds of faults: {}\n", others.join(", "));
+    // One Redis without a replica: these have forms, and no place here.
+    let misplaced = ["partition", "promote", "lead"];
+    let is_other =
+        |kind: &&&FaultKind| (kind.forms)(Span::from_secs(1)).is_empty() || misplaced.contains(&kind.verb);
+    let others: Vec<_> = FAULTS.iter().filter(is_other).map(|kind| kind.verb).collect();
+    let others = format!("- other kinds of faults: {};", others.join(", "));
     let parts = [
         "- pause of a process for 1s: a, b, redis-1, resource\n",
         "- cut of a client's link in one direction for 3s: a → redis-1, redis-1 → a",
