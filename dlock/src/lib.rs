@@ -8,24 +8,17 @@
 //!
 //! # Example
 //!
-//! ```
-//! # mod memory { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/memory.rs")); }
+//! ```no_run
 //! use std::time::Duration;
 //!
-//! use dlock::{Cap, FencingToken, Lock, LockKey, Options, Runtime, TokioRuntime};
-//! use memory::Memory;
-//! use tokio::runtime::Handle;
+//! use dlock::{Cap, FencingToken, Lock, LockKey, Options};
 //!
-//! #[tokio::main(flavor = "current_thread")]
+//! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let runtime = TokioRuntime::new(Handle::current());
-//!     // A lock server in memory, so that this example runs anywhere. With a Redis, this line is
-//!     // let server = Redis::new(runtime.clone(), "127.0.0.1:6379", RedisOptions::default())?;
-//!     let server = Memory::new(runtime.clone());
-//!     let lock = Lock::new(server, Options::new(Duration::from_secs(30)))?;
+//!     let lock = Lock::connect("redis://127.0.0.1:6379", Options::new(Duration::from_secs(30))).await?;
 //!     let key = LockKey::new("orders", "42")?;
 //!     // Waits for the lock for at most 5 s. The lease ends after 30 s; it is renewed for at most 5 minutes.
-//!     let handle = lock.acquire(&key, runtime.now() + Duration::from_secs(5)).await?;
+//!     let handle = lock.acquire(&key, lock.deadline_in(Duration::from_secs(5))).await?;
 //!     handle.while_held(Cap(Duration::from_secs(300)), write("paid", handle.fence())).await?;
 //!     handle.release().await?;
 //!     Ok(())
@@ -37,6 +30,9 @@
 //! }
 //! ```
 //!
+//! [`Lock::connect`] takes the URL of any lock server below. A lock server in memory, for a program without
+//! one, is the example of [`Backend`].
+//!
 //! # Map, in the order of reading
 //!
 //! 1. [`Lock`] acquires leases, with some [`Options`], on a [`LockKey`]. [`AcquireError`] and
@@ -44,7 +40,7 @@
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
 //!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release.
 //! 3. The lock servers, each with its options: the table below. [`AnyBackend`] is one of them, chosen at run
-//!    time.
+//!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
 //!    default) is that of a program on tokio. [`Instant`] is a reading of its clock.
 //! 5. [`event`] and [`metrics`]: the events and counters of every lock.
@@ -128,10 +124,16 @@ pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 pub use tokio::{TokioRuntime, TokioStream};
 pub use watchdog::Cap;
 
-/// Returns the name and the text of each script that Redis servers run: the simulator names them in its
-/// pictures of messages.
+/// Returns the name and the text of each script that the servers of Redis and Redlock run, for an
+/// administrator who loads them (`SCRIPT LOAD`) because the locks' user may run `EVALSHA` but not `EVAL`.
+///
+/// # Example
+///
+/// ```
+/// let texts: Vec<_> = dlock::scripts().map(|(name, text)| (name, text.len())).collect();
+/// assert!(texts.iter().any(|(name, _)| *name == "acquire"));
+/// ```
 #[cfg(feature = "redis")]
-#[doc(hidden)]
 pub fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> {
     [redis::SCRIPTS, redlock::SCRIPTS].into_iter().flatten().copied()
 }

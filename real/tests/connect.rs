@@ -82,7 +82,7 @@ async fn is_secured<S>(start: Start<S>) {
     drop(server);
 
     let stage = Stage::new().unwrap();
-    let (server, url) = start(&stage, &pki.files(&stage, &pki.servers.issue_expired(&HERE), false));
+    let (server, url) = start(&stage, &pki.files(&stage, &pki.servers.issue_for(&HERE, 2000..2001), false));
     let error = hold(&url, &pki.client(|_| ())).await.expect_err("it is refused");
     assert!(error.contains("its certificate has expired"), "{url}: {error}");
     drop(server);

@@ -2,6 +2,9 @@
 //! word, but for ports and folders.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a test")]
 
+#[path = "../../dlock/runtime/tests/support/certificates.rs"]
+#[allow(dead_code)]
+mod certificates;
 #[path = "support/steps.rs"]
 mod steps;
 
@@ -10,11 +13,15 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use certificates::Authority;
 use lab::Arm;
 use lab::museum::{self, Museum};
-use real::servers::{Persistence, Redis, Stage};
+use real::servers::{Persistence, Redis, Stage, TlsFiles};
 use sim::trace::pcap::pcap;
 use steps::{Step, steps};
+
+/// The URL in the README's program.
+const URL: &str = "redis://127.0.0.1:6379";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -46,11 +53,9 @@ fn run(folder: &Path, commands: &str) -> String {
     printed
 }
 
-#[test]
-fn a_new_crate_takes_a_lock_without_a_protobuf_compiler() {
-    let stage = Stage::new().unwrap();
-    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    let folder = folder("orders");
+/// Follows the README's "Use the lock" with another URL, and variables for its commands.
+fn use_the_lock(name: &str, url: &str, variables: &str) {
+    let folder = folder(name);
     symlink(root(), folder.join("locks")).unwrap();
     let mut printed = String::new();
     let readme = page("README.md");
@@ -61,11 +66,11 @@ fn a_new_crate_takes_a_lock_without_a_protobuf_compiler() {
     for step in steps {
         match step {
             Step::File { path, text } => {
-                fs::write(folder.join(path), text.replace("6379", &redis.port().to_string())).unwrap();
+                fs::write(folder.join(path), text.replace(URL, url)).unwrap();
             }
             Step::Run { commands, fails } => {
                 assert!(!fails);
-                printed = run(&folder, &commands);
+                printed = run(&folder, &format!("{variables}\n{commands}"));
             }
             Step::Shows(lines) => {
                 for line in lines {
@@ -75,6 +80,40 @@ fn a_new_crate_takes_a_lock_without_a_protobuf_compiler() {
         }
     }
     fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_new_crate_takes_a_lock_without_a_protobuf_compiler() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    use_the_lock("orders", &format!("redis://{}", redis.address()), "");
+}
+
+/// The program is the README's; the system's roots are a file that has the server's issuer.
+#[test]
+fn a_new_crate_takes_a_lock_over_tls() {
+    let stage = Stage::new().unwrap();
+    let authority = Authority::new("an authority");
+    let files = TlsFiles::write(&stage, "certificates", &authority.issue(&["127.0.0.1"]), None).unwrap();
+    let (_redis, address, _) = Redis::start_secured(&stage, "redis", &files).unwrap();
+    let roots = stage.subdirectory("roots").unwrap().join("roots.pem");
+    fs::write(&roots, &authority.root).unwrap();
+    let variables = format!("export SSL_CERT_FILE={}", roots.display());
+    use_the_lock("secured", &format!("rediss://{address}"), &variables);
+}
+
+#[test]
+fn the_first_example_of_the_crate_is_the_program_of_the_readme() {
+    let library = fs::read_to_string(root().join("dlock/src/lib.rs")).unwrap();
+    let (_, example) = library.split_once("//! ```no_run\n").unwrap();
+    let (example, _) = example.split_once("//! ```\n").unwrap();
+    let example: Vec<_> = example.lines().map(|line| line.trim_start_matches("//!").trim()).collect();
+    let readme = page("README.md");
+    let (_, program) = readme.split_once("```rust\nuse std::time::Duration;\n").unwrap();
+    let (program, _) = program.split_once("```").unwrap();
+    let program: Vec<_> = program.lines().map(str::trim).collect();
+    assert_eq!(example[1..], program);
+    assert!(readme.contains(URL));
 }
 
 #[test]

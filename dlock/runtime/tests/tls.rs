@@ -6,12 +6,16 @@
 mod certificates;
 
 use std::io;
+use std::ops::Range;
 
 use certificates::Authority;
 use dlock_runtime::tls::{
     Identity, TlsAcceptor, TlsConnector, TlsError, TlsOptions, TlsServerOptions, TlsStream,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+
+/// The years of certificates that have expired.
+const PAST: Range<i32> = 2000..2001;
 
 /// A client that trusts `authority`.
 fn trusting(authority: &Authority) -> TlsOptions {
@@ -72,7 +76,7 @@ async fn a_certificate_for_another_name_is_refused() {
 #[tokio::test]
 async fn an_expired_certificate_is_refused() {
     let authority = Authority::new("an authority");
-    let server = TlsServerOptions::new(authority.issue_expired(&["redis.example"]));
+    let server = TlsServerOptions::new(authority.issue_for(&["redis.example"], PAST));
     let error = refused(&trusting(&authority), &server, "redis.example:6379").await;
     assert!(error.starts_with("its certificate has expired, "), "{error}");
 }
@@ -103,7 +107,7 @@ async fn a_client_without_the_certificate_that_is_demanded_is_told() {
     assert_eq!(none, "it demands a certificate of the client: give an identity");
     let unknown = refusal_of(Some(stranger.issue(&["worker"])), &issuer).await;
     assert_eq!(unknown, "it refuses the certificate of the client: its issuer is unknown there");
-    let expired = refusal_of(Some(issuer.issue_expired(&["worker"])), &issuer).await;
+    let expired = refusal_of(Some(issuer.issue_for(&["worker"], PAST)), &issuer).await;
     assert_eq!(expired, "it refuses the certificate of the client: expired");
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     closed: Arc<AtomicBool>,
     /// The scripts that the server has run for this connection, and so knows: one bit each.
     known_scripts: AtomicU32,
+    /// True once the server has refused the text of a script to this user.
+    is_digest_only: AtomicBool,
     /// Dropped with the last user of the connection; it ends the driver, and with it the stream.
     _close: oneshot::Sender<()>,
 }
@@ -90,7 +92,7 @@ impl<R: Runtime> Connector<R> {
         let (pipe, driver) = MultiplexedConnection::new_with_config(&self.info, stream, config)
             .await
             .map_err(|error| self.no_login(error))?;
-        let closed = Arc::new(AtomicBool::new(false));
+        let (closed, is_digest_only) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
         let (_close, dropped) = oneshot::channel::<()>();
         let ended = Arc::clone(&closed);
         // Boxed before it is moved: it is some kilobytes large.
@@ -99,7 +101,7 @@ impl<R: Runtime> Connector<R> {
             select(driver, dropped).await;
             ended.store(true, Ordering::Release);
         });
-        Ok(Arc::new(Connection { pipe, closed, known_scripts: AtomicU32::new(0), _close }))
+        Ok(Arc::new(Connection { pipe, closed, known_scripts: AtomicU32::new(0), is_digest_only, _close }))
     }
 
     fn unreachable(&self, reason: impl ToString) -> BackendError {
@@ -133,6 +135,16 @@ impl Connection {
     /// Notes that the server has run the script.
     pub(super) fn learn(&self, script: &Script) {
         self.known_scripts.fetch_or(script.bit(), Ordering::Relaxed);
+    }
+
+    /// Returns whether the user may run scripts by their digest only.
+    pub(super) fn is_digest_only(&self) -> bool {
+        self.is_digest_only.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the server refuses the texts of scripts to this user.
+    pub(super) fn note_digest_only(&self) {
+        self.is_digest_only.store(true, Ordering::Relaxed);
     }
 
     /// Notes that the server does not know the script any more.

@@ -41,6 +41,13 @@ pub(super) fn greeting(value: &Value) -> Result<(), BackendError> {
     }
 }
 
+/// Returns whether the user may not send the text of a script.
+pub(super) fn forbids_text(value: &Value) -> bool {
+    let is_forbidden = |details: &str| details.contains("'eval' command");
+    matches!(value, Value::ServerError(error)
+        if error.code() == "NOPERM" && error.details().is_some_and(is_forbidden))
+}
+
 fn has_kind(value: &Value, kind: ServerErrorKind) -> bool {
     matches!(value, Value::ServerError(error) if error.kind() == Some(kind))
 }
@@ -101,6 +108,12 @@ fn lost_counter() -> BackendError {
 
 fn refused(value: &Value) -> BackendError {
     match value {
+        // Otherwise the text would have been sent.
+        value if is_unknown_script(value) => {
+            let message = "the user may not send EVAL, and the server does not know the script: allow EVAL, or \
+                 load the scripts (dlock::scripts) by SCRIPT LOAD after each start of the server";
+            BackendError::Refused { message: message.into(), passing: false }
+        }
         Value::ServerError(error) => {
             BackendError::Refused { message: text(error), passing: is_passing(error) }
         }
@@ -157,6 +170,21 @@ mod tests {
             assert!(!error.is_passing());
             assert!(error.to_string().contains("fencing counter"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_user_who_may_not_send_a_text_is_known_by_the_error() {
+        let error = |line: &str| redis::parse_redis_value(line.as_bytes()).unwrap();
+        for words in ["this user has", "User app has"] {
+            let line = format!("-NOPERM {words} no permissions to run the 'eval' command\r\n");
+            assert!(forbids_text(&error(&line)), "{line}");
+        }
+        for line in ["-NOPERM No permissions to access a key\r\n", "-ERR unknown command 'eval' command\r\n"]
+        {
+            assert!(!forbids_text(&error(line)), "{line}");
+        }
+        let unknown = refused(&error("-NOSCRIPT No matching script. Please use EVAL.\r\n"));
+        assert!(unknown.to_string().contains("SCRIPT LOAD") && !unknown.is_passing(), "{unknown}");
     }
 
     #[test]

@@ -30,6 +30,8 @@ const JARS: [&str; 10] = [
 /// A small heap and only the fast compiler: a start takes 0.3 s instead of a second.
 const JAVA: [&str; 3] = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 const ALONE: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+/// ZooKeeper's shell.
+const SHELL: &str = "org.apache.zookeeper.ZooKeeperMain";
 const MEMBER: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
 /// A ZooKeeper server.
@@ -112,6 +114,30 @@ impl ZooKeeper {
         let launch = Launch::new(name, java, &directory).args(JAVA).args(["-cp", &classes, class, "zoo.cfg"]);
         let process = stage.spawn(&launch)?;
         Ok(Self { process, port, launch, stage: stage.clone() })
+    }
+
+    /// Runs a command of ZooKeeper's own shell as a user without a login, such as `create /prod ""`.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Refused`] if the shell does not report success.
+    pub fn administer(&self, order: &str) -> Result<(), ServerError> {
+        let java = program::find("java", "default-jre-headless")?;
+        let classes = program::class_path(&JARS, PACKAGE)?;
+        let words = order.split_whitespace().map(|word| word.trim_matches('"'));
+        let mut command = std::process::Command::new(&java);
+        command.args(JAVA).args(["-cp", &classes, SHELL, "-server", &self.address()]).args(words);
+        let failed = |source| ServerError::Spawn { program: SHELL.to_owned(), source };
+        let done = command.output().map_err(failed)?;
+        if done.status.success() {
+            return Ok(());
+        }
+        Err(ServerError::Refused {
+            name: self.process.name().to_owned(),
+            order: order.to_owned(),
+            answer: String::from_utf8_lossy(&done.stderr).trim().to_owned(),
+            log: self.process.last_words(),
+        })
     }
 
     /// Returns `127.0.0.1:PORT`.

@@ -6,6 +6,8 @@ pub mod etcd;
 pub mod host;
 pub mod redis;
 pub mod resource;
+#[cfg(feature = "tls")]
+pub mod tls;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 

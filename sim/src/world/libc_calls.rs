@@ -7,7 +7,7 @@
 //! already, such as a log.
 #![allow(unsafe_code, reason = "functions that replace those of libc have the types of libc's")]
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -82,6 +82,39 @@ macro_rules! replace {
             unsafe { real($($arg),*) }
         }
     )*};
+}
+
+/// Replaces libc's `syscall`: a program that asks for random bytes by the number of the call, as the crate
+/// `getrandom` does, gets those of the simulation.
+///
+/// # Safety
+///
+/// As for libc's. It takes integers only, six at most, so that they are passed as those of a function with
+/// variable arguments are.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn syscall(
+    number: c_long,
+    first: c_long,
+    second: c_long,
+    third: c_long,
+    fourth: c_long,
+    fifth: c_long,
+    sixth: c_long,
+) -> c_long {
+    static REAL: Real = Real::new(c"syscall");
+    if number == libc::SYS_getrandom {
+        // SAFETY: the arguments of this call have these types.
+        return unsafe { libc::getrandom(first as *mut c_void, second as size_t, third as c_uint) as c_long };
+    }
+    let real = REAL.address();
+    if real.is_null() {
+        return refused(-1);
+    }
+    // SAFETY: libc's function has this type, and the arguments are the caller's own.
+    unsafe {
+        let real = mem::transmute::<*mut c_void, unsafe extern "C" fn(c_long, ...) -> c_long>(real);
+        real(number, first, second, third, fourth, fifth, sixth)
+    }
 }
 
 // The network. A socket may have been opened outside, so that its later use counts, too.

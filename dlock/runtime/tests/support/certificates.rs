@@ -1,5 +1,7 @@
 //! Certificates that a test makes.
 
+use std::ops::Range;
+
 use dlock_runtime::tls::Identity;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
@@ -25,11 +27,11 @@ impl Authority {
         self.sign(&named(names, "a program"))
     }
 
-    /// Issues one that has expired in 2001.
-    pub(crate) fn issue_expired(&self, names: &[&str]) -> Identity {
-        let mut params = named(names, "a program of old");
-        params.not_before = date_time_ymd(2000, 1, 1);
-        params.not_after = date_time_ymd(2001, 1, 1);
+    /// Issues one that is valid from the begin of the first year to that of the last.
+    pub(crate) fn issue_for(&self, names: &[&str], years: Range<i32>) -> Identity {
+        let mut params = named(names, "a program of its time");
+        params.not_before = date_time_ymd(years.start, 1, 1);
+        params.not_after = date_time_ymd(years.end, 1, 1);
         self.sign(&params)
     }
 

@@ -60,6 +60,7 @@ mod search;
 mod shrink;
 mod std_time;
 mod strategies;
+mod tls;
 mod toy;
 mod trace;
 mod world;

@@ -1,0 +1,164 @@
+//! Locks of users who have the rights that docs/rights.md states and no others, on live servers.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use dlock::{AnyBackend, ConnectError, Lock, LockKey, Options, TokioRuntime};
+use etcd_client::{Client, Permission, PermissionType, RoleRevokePermissionOptions};
+use real::servers::{EtcdCluster, Persistence, Redis, Stage, ZooKeeper, ask};
+
+/// The rights of docs/rights.md.
+const PAGE: &str = include_str!("../../docs/rights.md");
+
+type AnyLock = Lock<AnyBackend<TokioRuntime>>;
+
+async fn connect(url: &str) -> Result<AnyLock, ConnectError> {
+    Lock::connect(url, Options::new(Duration::from_secs(10))).await
+}
+
+/// Acquires, renews and releases a lock, while another client of the same user waits for it.
+async fn work(url: &str) -> Result<(), String> {
+    work_on("42", url).await
+}
+
+async fn work_on(id: &str, url: &str) -> Result<(), String> {
+    let told = |error: &dyn std::error::Error| error.to_string();
+    let (one, other) = (connect(url).await, connect(url).await);
+    let (one, other) = (one.map_err(|error| told(&error))?, other.map_err(|error| told(&error))?);
+    let key = LockKey::new("orders", id).unwrap();
+    let deadline = one.deadline_in(Duration::from_secs(8));
+    let handle = one.acquire(&key, deadline).await.map_err(|error| told(&error))?;
+    let waiting = tokio::spawn({
+        let key = key.clone();
+        async move { other.acquire(&key, other.deadline_in(Duration::from_secs(8))).await }
+    });
+    handle.renew().await.map_err(|error| told(&error))?;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let token = handle.fence();
+    handle.release().await.map_err(|error| told(&error))?;
+    let next = waiting.await.unwrap().map_err(|error| told(&error))?;
+    assert!(next.fence() > token);
+    next.release().await.map_err(|error| told(&error))?;
+    Ok(())
+}
+
+/// Sends a command to Redis as the default user, who may do anything.
+fn redis_says(redis: &Redis, line: &str) -> String {
+    ask(redis.port(), &format!("{line}\r\n"), |answer| answer.ends_with("\r\n")).unwrap()
+}
+
+/// Makes the user of the page.
+fn let_in(redis: &Redis) {
+    for line in PAGE.lines().filter(|line| line.starts_with("ACL SETUSER")) {
+        assert_eq!(redis_says(redis, line), "+OK\r\n");
+    }
+}
+
+/// Returns the line of the page that begins so.
+fn line(begin: &str) -> &'static str {
+    PAGE.lines().find(|line| line.starts_with(begin)).expect("a line of the page")
+}
+
+/// Loads a script as an administrator does.
+async fn load(redis: &Redis, text: &str) {
+    let client = redis::Client::open(format!("redis://{}", redis.address())).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let digest: String =
+        redis::cmd("SCRIPT").arg("LOAD").arg(text).query_async(&mut connection).await.unwrap();
+    assert_eq!(digest.len(), 40);
+}
+
+#[tokio::test]
+async fn a_user_of_redis_has_the_rights_of_the_page() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let_in(&redis);
+    let url = format!("redis://app:secret@{}", redis.address());
+    work(&url).await.unwrap();
+    // Without the text of a script: only what an administrator has loaded.
+    assert_eq!(redis_says(&redis, "ACL SETUSER app -eval"), "+OK\r\n");
+    assert_eq!(redis_says(&redis, "SCRIPT FLUSH SYNC"), "+OK\r\n");
+    let error = work(&url).await.unwrap_err();
+    assert!(error.contains("SCRIPT LOAD"), "{error}");
+    for (_, text) in dlock::scripts() {
+        load(&redis, text).await;
+    }
+    work(&url).await.unwrap();
+}
+
+#[tokio::test]
+async fn no_right_of_the_page_for_redis_can_be_left_out() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let_in(&redis);
+    let url = format!("redis://app:secret@{}", redis.address());
+    // The others have substitutes: a refused publish, subscribe or ping only delays a waiter, and the user
+    // without `eval` runs loaded scripts.
+    for right in ["set", "get", "incr", "pttl", "pexpire", "del"] {
+        redis_says(&redis, &format!("ACL SETUSER app -{right}"));
+        // A key of its own: the waiter of an earlier one may still come to hold it.
+        let error = work_on(right, &url).await.expect_err(right);
+        assert!(error.contains("NOPERM") || error.contains("can't run this command"), "{right}: {error}");
+        redis_says(&redis, &format!("ACL SETUSER app +{right}"));
+    }
+    work(&url).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_wrong_login_at_redis_is_told_and_not_repeated() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let_in(&redis);
+    let error = work(&format!("redis://app:se-cret@{}", redis.address())).await.unwrap_err();
+    assert!(error.contains("WRONGPASS") || error.contains("AuthenticationFailed"), "{error}");
+    assert!(!error.contains("se-cret"), "{error}");
+    redis_says(&redis, "ACL SETUSER default resetpass >other");
+    let error = work(&format!("redis://{}", redis.address())).await.unwrap_err();
+    assert!(error.contains("NOAUTH"), "{error}");
+}
+
+#[tokio::test]
+async fn a_user_of_etcd_has_the_rights_of_the_page() {
+    let stage = Stage::new().unwrap();
+    let cluster = EtcdCluster::start_one(&stage).unwrap();
+    let address = &cluster.addresses()[0];
+    let mut admin = Client::connect([address], None).await.unwrap();
+    admin.user_add("root", "all", None).await.unwrap();
+    admin.role_add("root").await.unwrap();
+    admin.user_grant_role("root", "root").await.unwrap();
+    admin.role_add("locks").await.unwrap();
+    let rights = PAGE.lines().filter(|line| line.starts_with("etcdctl role grant-permission"));
+    let prefixes: Vec<_> = rights.map(|line| line.rsplit(' ').next().unwrap()).collect();
+    for prefix in &prefixes {
+        let right = Permission::new(PermissionType::Readwrite, *prefix).with_prefix();
+        admin.role_grant_permission("locks", right).await.unwrap();
+    }
+    admin.user_add("app", "secret", None).await.unwrap();
+    admin.user_grant_role("app", "locks").await.unwrap();
+    admin.auth_enable().await.unwrap();
+    let url = format!("etcd://app:secret@{address}");
+    work(&url).await.unwrap();
+
+    let error = work(&format!("etcd://app:se-cret@{address}")).await.unwrap_err();
+    assert!(error.contains("authentication failed") && !error.contains("se-cret"), "{error}");
+    let options = etcd_client::ConnectOptions::new().with_user("root", "all");
+    let mut admin = Client::connect([address], Some(options)).await.unwrap();
+    assert_eq!(prefixes.len(), 2);
+    let of_prefix = || Some(RoleRevokePermissionOptions::new().with_prefix());
+    admin.role_revoke_permission("locks", prefixes[0], of_prefix()).await.unwrap();
+    let error = work(&url).await.unwrap_err();
+    assert!(error.contains("permission denied"), "{error}");
+}
+
+#[tokio::test]
+async fn a_user_of_zookeeper_has_the_rights_of_the_page() {
+    let stage = Stage::new().unwrap();
+    let server = ZooKeeper::start(&stage).unwrap();
+    server.administer(line("create /prod")).unwrap();
+    work(&format!("zookeeper://app:secret@{}/prod", server.address())).await.unwrap();
+    for login in ["app:se-cret@", ""] {
+        let error = work(&format!("zookeeper://{login}{}/prod", server.address())).await.unwrap_err();
+        assert!(error.contains("access list of /prod"), "{login}: {error}");
+        assert!(!error.contains("se-cret"), "{error}");
+    }
+}
