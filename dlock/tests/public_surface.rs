@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The largest number of public items.
-const ITEMS_MAX: usize = 47;
+const ITEMS_MAX: usize = 59;
 
 /// Other crates whose items may be exported: the crate of the runtime, which is a part of this one.
 const OTHER_CRATES: [&str; 1] = ["dlock_runtime"];
@@ -82,7 +82,7 @@ fn surface() -> Vec<(String, Export)> {
 }
 
 #[test]
-fn the_crate_exports_at_most_47_items() {
+fn the_crate_exports_few_items() {
     let names: BTreeSet<_> =
         surface().into_iter().map(|(module, (name, _))| format!("{module}::{name}")).collect();
     assert!(

@@ -4,6 +4,7 @@
 use std::io;
 use std::time::Duration;
 
+use dlock::tls::TlsAcceptor;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use resource::http::{App, serve_connection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -41,20 +42,27 @@ pub async fn listen(address: &str) -> io::Result<TcpListener> {
     })
 }
 
-/// Serves the resource until the process ends. Closes a connection whose request, or the rest of it, does not
-/// come.
-pub async fn serve_resource(listener: TcpListener, app: App) {
-    serve_patiently(listener, app, Patience::default()).await;
+/// Serves the resource until the process ends, over TLS if `tls` is given. Closes a connection whose
+/// handshake, request, or the rest of it, does not come.
+pub async fn serve_resource(listener: TcpListener, app: App, tls: Option<TlsAcceptor>) {
+    serve_patiently(listener, app, tls, Patience::default()).await;
 }
 
 /// Serves the resource as [`serve_resource`] does, and waits for clients as long as `patience` says.
-pub async fn serve_patiently(listener: TcpListener, app: App, patience: Patience) {
+pub async fn serve_patiently(listener: TcpListener, app: App, tls: Option<TlsAcceptor>, patience: Patience) {
     loop {
         let stream = Patient::new(accept(&listener).await, patience);
-        let connection = serve_connection(stream, &app);
+        let (app, tls) = (app.clone(), tls.clone());
+        // A broken connection, and a refused certificate, are reported to the client.
         tokio::spawn(async move {
-            // A broken connection is reported to its client.
-            let _ = connection.await;
+            match tls {
+                None => drop(serve_connection(stream, &app).await),
+                Some(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        drop(serve_connection(stream, &app).await);
+                    }
+                }
+            }
         });
     }
 }

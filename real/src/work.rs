@@ -9,6 +9,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dlock::tls::TlsConnector;
 use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
 use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
@@ -40,6 +41,8 @@ pub struct Plan {
     pub servers: Vec<String>,
     /// The address of the resource.
     pub resource: String,
+    /// Connects to the resource over TLS.
+    pub resource_tls: Option<TlsConnector>,
     /// The TTL of a lease.
     pub ttl: Duration,
     /// The duration of a contender's work before its write.
@@ -189,7 +192,10 @@ impl<T: Fn(Done)> Contender<'_, T> {
     async fn run(self, backend: AnyBackend<TokioRuntime>) -> Result<(), PlanError> {
         let Self { plan, name, key, stop, on_round } = self;
         let runtime = backend.runtime().clone();
-        let client = Client::new(runtime.clone(), &plan.resource);
+        let client = match &plan.resource_tls {
+            None => Client::new(runtime.clone(), &plan.resource),
+            Some(tls) => Client::over_tls(runtime.clone(), &plan.resource, tls.clone()),
+        };
         let mut options = Options::new(plan.ttl);
         options.instance = Some(name.clone());
         let request_timeout = options.request_timeout;

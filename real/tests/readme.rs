@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a test")]
 
 #[path = "../../dlock/runtime/tests/support/certificates.rs"]
-#[allow(dead_code)]
 mod certificates;
 #[path = "support/steps.rs"]
 mod steps;

@@ -17,7 +17,7 @@ async fn connect(patience: Patience) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let app = App::new(Arc::new(MemoryStore::default()), Config::default());
-    tokio::spawn(serve_patiently(listener, app, patience));
+    tokio::spawn(serve_patiently(listener, app, None, patience));
     TcpStream::connect(address).await.unwrap()
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod span;
 pub(crate) mod state;
+mod tls;
 pub(crate) mod up;
 pub(crate) mod worker;
 

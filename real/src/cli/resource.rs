@@ -12,6 +12,7 @@ use resource::Fencing;
 use resource::http::{App, Config};
 use resource::store::{MemoryStore, RedbStore};
 
+use super::tls::ServerTls;
 use super::{Identity, Outcome, fencing, print};
 
 /// The flags of `resource`.
@@ -33,6 +34,8 @@ pub(crate) struct Resource {
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser(), default_value = "on")]
     fence: Fencing,
     #[command(flatten)]
+    tls: ServerTls,
+    #[command(flatten)]
     identity: Identity,
 }
 
@@ -53,10 +56,12 @@ impl Resource {
         let executor = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         executor.block_on(async {
             let app = self.app().await?;
+            let tls = self.tls.acceptor()?;
             let listener = listen(&self.listen).await?;
-            print(&format!("listening on {}\n", listener.local_addr()?))?;
+            let scheme = if tls.is_some() { "https://" } else { "" };
+            print(&format!("listening on {scheme}{}\n", listener.local_addr()?))?;
             // A server that was told to end has done its work: 0, unlike a command that was interrupted.
-            stop.or(serve_resource(listener, app)).await;
+            stop.or(serve_resource(listener, app, tls)).await;
             Ok::<_, Box<dyn Error>>(())
         })?;
         super::finish(recording)?;

@@ -10,6 +10,7 @@ use resource::worker::Step;
 
 use super::lock::LockArgs;
 use super::metrics::MetricsArgs;
+use super::tls::ClientTls;
 use super::{Identity, Outcome, Switch, print, span};
 
 /// The flags of `worker`.
@@ -17,7 +18,7 @@ use super::{Identity, Outcome, Switch, print, span};
 pub(crate) struct Worker {
     #[command(flatten)]
     lock: LockArgs,
-    /// The address of the resource, as `real resource` prints it.
+    /// The address of the resource, as `real resource` prints it: host:port, or https://host:port.
     #[arg(long, env = "DLOCK_RESOURCE", default_value = "127.0.0.1:8080")]
     resource: String,
     /// The duration of the work between the grant and the write.
@@ -64,6 +65,8 @@ pub(crate) struct Worker {
     #[arg(long, env = "DLOCK_ACQUIRE_TIMEOUT", value_parser = span::parse, default_value = "30s")]
     acquire_timeout: Duration,
     #[command(flatten)]
+    tls: ClientTls,
+    #[command(flatten)]
     metrics: MetricsArgs,
     #[command(flatten)]
     identity: Identity,
@@ -95,6 +98,7 @@ impl Worker {
             (false, Duration::ZERO) => How::Not,
             (false, pause) => How::World(pause),
         };
+        let (resource, resource_tls) = self.tls.resource(&self.resource)?;
         let check = self.check.is_on();
         // Without a check, the end of the work is the last step before the write.
         let at = if check { Step::Checked } else { Step::Worked };
@@ -102,7 +106,8 @@ impl Worker {
             name,
             system: self.lock.system,
             servers: self.lock.servers()?,
-            resource: self.resource,
+            resource,
+            resource_tls,
             ttl: self.lock.ttl,
             work: self.work,
             pause: Pause { at, how },

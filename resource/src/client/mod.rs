@@ -11,12 +11,15 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+#[cfg(feature = "tls")]
+use dlock::tls::TlsConnector;
 use dlock::{Elapsed, FencingToken, Instant, Runtime, timeout_at};
 use dlock_runtime::{probes, reached, sometimes};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::answer::{ClientError, Failure, PutAnswer, ReadAnswer, Retry};
 use self::message::{put_answer, put_request, read_answer, read_request};
@@ -53,6 +56,8 @@ use crate::store::{Read, Write};
 pub struct Client<R: Runtime> {
     runtime: R,
     address: Box<str>,
+    #[cfg(feature = "tls")]
+    tls: Option<TlsConnector>,
     /// The idle connection. A request takes it out and puts it back once its whole answer has been read: a
     /// dropped or failed call drops its connection, so no later call reads another's answer.
     idle: Mutex<Option<Connection>>,
@@ -63,7 +68,20 @@ type Connection = SendRequest<Full<Bytes>>;
 impl<R: Runtime> Client<R> {
     /// Creates a client of the service at `address`, written `host:port`. It connects when it is first used.
     pub fn new(runtime: R, address: &str) -> Self {
-        Self { runtime, address: address.into(), idle: Mutex::new(None) }
+        Self {
+            runtime,
+            address: address.into(),
+            #[cfg(feature = "tls")]
+            tls: None,
+            idle: Mutex::new(None),
+        }
+    }
+
+    /// Creates a client as [`Client::new`] does, whose connections are over TLS. The service's certificate
+    /// must be for the host of `address`, unless the options of `connector` name another.
+    #[cfg(feature = "tls")]
+    pub fn over_tls(runtime: R, address: &str, connector: TlsConnector) -> Self {
+        Self { tls: Some(connector), ..Self::new(runtime, address) }
     }
 
     /// Writes to `key` once.
@@ -256,6 +274,19 @@ impl<R: Runtime> Client<R> {
 
     async fn connect(&self) -> Result<Connection, ClientError> {
         let stream = self.runtime.connect(&self.address).await.map_err(not_sent)?;
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            let stream = tls.connect(stream, &self.address).await.map_err(not_sent)?;
+            return self.shake_hands(stream).await;
+        }
+        self.shake_hands(stream).await
+    }
+
+    /// Begins HTTP on a connection.
+    async fn shake_hands<S>(&self, stream: S) -> Result<Connection, ClientError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let (connection, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(not_sent)?;
         self.runtime.spawn(async move {
             // The request that fails with the connection gets the error.

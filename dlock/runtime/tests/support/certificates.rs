@@ -1,4 +1,5 @@
 //! Certificates that a test makes.
+#![allow(dead_code, reason = "each test uses some of it")]
 
 use std::ops::Range;
 
