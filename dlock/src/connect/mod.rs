@@ -24,8 +24,8 @@ impl<R: Runtime> AnyBackend<R> {
     /// | `etcd://user:password@one:2379,two:2379` | an etcd cluster |
     /// | `zookeeper://user:password@one:2181,two:2181/path` | a ZooKeeper ensemble; all nodes are below the path |
     ///
-    /// `rediss://`, `etcds://` and `zookeepers://` (port 2281) are the same over TLS. In user, password and path,
-    /// `/`, `?`, `#`, `@` and `%` are written as `%` and two hexadecimal digits.
+    /// `rediss://`, `etcds://` and `zookeepers://` (port 2281) are the same over TLS. In user, password and
+    /// path, `/`, `?`, `#`, `@` and `%` are written as `%` and two hexadecimal digits.
     ///
     /// # Errors
     ///

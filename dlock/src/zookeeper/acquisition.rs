@@ -6,7 +6,7 @@ use std::time::Duration;
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
 use dlock_zookeeper::path::guid;
 use dlock_zookeeper::{Client, CreateMode, Error, Fired};
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 
 use super::place::{Place, Position};
 use super::sessions::Sessions;
@@ -170,12 +170,12 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
 /// Creates a queue and its parents. All stay: ZooKeeper's counter lives in the queue. A queue is deleted only
 /// once its counter has reached its end.
 async fn make<R: Runtime>(client: &Client<R>, queue: &str, deadline: Instant) -> Result<(), Error> {
-    let paths = queue.match_indices('/').skip(1).map(|(end, _)| &queue[..end]).chain([queue]);
     let make = |path| client.create(path, b"", CreateMode::PERSISTENT, deadline);
+    let parents = queue.match_indices('/').skip(1).map(|(end, _)| make(&queue[..end]));
     // The parents may exist, without the right to create them: the queue's own answer says if one is missing.
-    match join_all(paths.map(make)).await.pop() {
-        None | Some(Ok(_) | Err(Error::NodeExists { .. })) => Ok(()),
-        Some(Err(error)) => Err(error),
+    match join(join_all(parents), make(queue)).await.1 {
+        Ok(_) | Err(Error::NodeExists { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -35,7 +35,8 @@ impl ZooKeeperOptions {
         format!("{}{}", self.root.trim_end_matches('/'), path::ROOT)
     }
 
-    /// Checks that the root is a path, and that the protocol can express the timeout: in milliseconds, as a number of 32 bits.
+    /// Checks that the root is a path, and that the protocol can express the timeout: in milliseconds, as a
+    /// number of 32 bits.
     pub(super) fn check(&self) -> Result<(), SetupError> {
         let root = self.root.strip_prefix('/');
         let is_name =

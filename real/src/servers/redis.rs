@@ -107,8 +107,8 @@ impl Redis {
         })
     }
 
-    /// As [`Redis::start`], with a second port over TLS and a socket in its directory. Returns the server, the
-    /// address of that port and that of the socket.
+    /// As [`Redis::start`], with a second port over TLS and a socket in its directory. Returns the server,
+    /// the address of that port and that of the socket.
     ///
     /// # Errors
     ///

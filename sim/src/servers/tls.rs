@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use dlock_runtime::tls::{TlsAcceptor, TlsConnector, TlsStream};
+use dlock_runtime::tls::{TlsAcceptor, TlsConnector, TlsError, TlsOptions, TlsServerOptions, TlsStream};
 use dlock_runtime::{Probe, Probed};
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -20,22 +20,26 @@ use crate::world::machine::{Accept, Machine, WorldMachine};
 /// # Example
 ///
 /// ```
-/// use dlock::tls::{TlsAcceptor, TlsConnector};
+/// use dlock::tls::{TlsError, TlsOptions, TlsServerOptions};
 /// use sim::Sim;
 /// use sim::servers::redis::RedisHost;
 /// use sim::servers::tls::Secured;
 ///
-/// fn build(sim: &mut Sim, acceptor: TlsAcceptor, connector: TlsConnector) {
-///     sim.host("redis", Secured::new(RedisHost::new(), acceptor, connector));
+/// fn build(sim: &mut Sim, server: TlsServerOptions, roots: String) -> Result<(), TlsError> {
+///     let mut client = TlsOptions::default();
+///     client.roots = Some(roots);
+///     sim.host("redis", Secured::new(RedisHost::new(), server, client)?);
+///     Ok(())
 /// }
 /// ```
 pub struct Secured<H> {
     host: H,
-    acceptor: TlsAcceptor,
-    connector: TlsConnector,
+    server: TlsServerOptions,
+    client: TlsOptions,
 }
 
 /// A machine whose connections are all over TLS.
+#[doc(hidden)]
 #[derive(Clone)]
 pub struct TlsMachine<M> {
     machine: M,
@@ -44,12 +48,14 @@ pub struct TlsMachine<M> {
 }
 
 /// A listening port over TLS.
+#[doc(hidden)]
 pub struct TlsListener<L> {
     listener: L,
     acceptor: TlsAcceptor,
 }
 
 /// A connection that shakes hands when it is first used: a client that stays silent holds up nobody else.
+#[doc(hidden)]
 pub enum Shaking<S> {
     /// The handshake has not ended.
     Begun(BoxFuture<'static, io::Result<TlsStream<S>>>),
@@ -60,9 +66,15 @@ pub enum Shaking<S> {
 }
 
 impl<H> Secured<H> {
-    /// Runs `host` over TLS: it accepts by `acceptor`, and connects to its peers by `connector`.
-    pub fn new(host: H, acceptor: TlsAcceptor, connector: TlsConnector) -> Self {
-        Self { host, acceptor, connector }
+    /// Runs `host` over TLS: it accepts as `server` says, and connects to its peers as `client` says.
+    ///
+    /// # Errors
+    ///
+    /// [`TlsError`] names the options that can't be used.
+    pub fn new(host: H, server: TlsServerOptions, client: TlsOptions) -> Result<Self, TlsError> {
+        TlsAcceptor::new(&server)?;
+        TlsConnector::new(&client)?;
+        Ok(Self { host, server, client })
     }
 }
 
@@ -76,8 +88,16 @@ impl<H: Host<TlsMachine<WorldMachine>>> Host for Secured<H> {
     }
 
     fn start(&self, machine: WorldMachine) -> BoxFuture<'static, ()> {
-        let (acceptor, connector) = (self.acceptor.clone(), self.connector.clone());
-        self.host.start(TlsMachine { machine, acceptor, connector })
+        // Made in the process: a key draws the secret of its signatures from the world's entropy.
+        let made = TlsAcceptor::new(&self.server).and_then(|acceptor| {
+            let connector = TlsConnector::new(&self.client)?;
+            Ok(TlsMachine { machine, acceptor, connector })
+        });
+        match made {
+            Ok(machine) => self.host.start(machine),
+            // Both were checked before.
+            Err(_) => Box::pin(std::future::ready(())),
+        }
     }
 
     fn shut_down(&self) {

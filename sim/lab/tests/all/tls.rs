@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use certificates::Authority;
-use dlock::tls::{Identity, TlsAcceptor, TlsConnector, TlsOptions, TlsServerOptions};
+use dlock::tls::{Identity, TlsOptions, TlsServerOptions};
 use dlock::{AnyBackend, ConnectOptions, Lock, LockKey, Options};
 use sim::faults::{ClockStep, Cut, Fault, Link, Pause, Reset, Trigger};
 use sim::servers::etcd::EtcdHost;
@@ -46,7 +46,7 @@ impl Pki {
         server.protocols = protocols.iter().map(|&protocol| protocol.to_owned()).collect();
         let mut client = TlsOptions::default();
         client.roots = Some(self.root.clone());
-        Secured::new(host, TlsAcceptor::new(&server).unwrap(), TlsConnector::new(&client).unwrap())
+        Secured::new(host, server, client).unwrap()
     }
 }
 
