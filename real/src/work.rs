@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use dlock::tls::TlsConnector;
 use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
+use resource::ResourceKey;
 use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
@@ -110,6 +111,14 @@ pub enum PlanError {
         /// The last error.
         source: io::Error,
     },
+    /// The resource and this client don't trust each other.
+    #[error("no trusted connection to the resource at {address}: {reason}")]
+    Distrust {
+        /// Its address.
+        address: String,
+        /// The reason.
+        reason: String,
+    },
     /// A thread or a runtime could not be started.
     #[error(
         "a contender could not be started: {0}; lower --contenders or raise this user's limits (ulimit -u)"
@@ -161,10 +170,28 @@ fn reach_resource(plan: &Plan, stop: &Stop) -> Result<(), PlanError> {
             return Err(PlanError::Resource { address: address.clone(), source });
         }
         if stop.block(PAUSE) {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
+    match &plan.resource_tls {
+        None => Ok(()),
+        Some(tls) => trust_resource(plan, tls.clone()),
+    }
+}
+
+/// Reads from the resource once, since both sides may refuse the other's certificate, and a server does so
+/// only after the handshake.
+fn trust_resource(plan: &Plan, tls: TlsConnector) -> Result<(), PlanError> {
+    let executor = Builder::new_current_thread().enable_all().build()?;
+    let read = executor.block_on(async {
+        let runtime = TokioRuntime::new(Handle::current());
+        let deadline = runtime.now() + REACHED_WITHIN;
+        let key = ResourceKey::new(&plan.key).map_err(|error| error.to_string())?;
+        let client = Client::over_tls(runtime, &plan.resource, tls);
+        client.read(&key, deadline).await.map_err(|error| error.to_string())
+    });
+    let address = plan.resource.clone();
+    read.map(drop).map_err(|reason| PlanError::Distrust { address, reason })
 }
 
 fn contend(plan: &Plan, number: u64, stop: &Stop, on_round: &impl Fn(Done)) -> Result<(), PlanError> {
