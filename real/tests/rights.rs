@@ -28,15 +28,15 @@ async fn work_on(id: &str, url: &str) -> Result<(), String> {
     let key = LockKey::new("orders", id).unwrap();
     let deadline = one.deadline_in(Duration::from_secs(8));
     let handle = one.acquire(&key, deadline).await.map_err(|error| told(&error))?;
-    let waiting = tokio::spawn({
-        let key = key.clone();
-        async move { other.acquire(&key, other.deadline_in(Duration::from_secs(8))).await }
-    });
-    handle.renew().await.map_err(|error| told(&error))?;
-    tokio::time::sleep(Duration::from_millis(200)).await;
     let token = handle.fence();
-    handle.release().await.map_err(|error| told(&error))?;
-    let next = waiting.await.unwrap().map_err(|error| told(&error))?;
+    let holds = async {
+        handle.renew().await.map_err(|error| told(&error))?;
+        handle.release().await.map_err(|error| told(&error))
+    };
+    let waits = other.acquire(&key, other.deadline_in(Duration::from_secs(8)));
+    let (held, next) = futures_util::future::join(holds, waits).await;
+    held?;
+    let next = next.map_err(|error| told(&error))?;
     assert!(next.fence() > token);
     next.release().await.map_err(|error| told(&error))?;
     Ok(())

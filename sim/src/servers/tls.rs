@@ -60,7 +60,7 @@ pub enum Shaking<S> {
     /// The handshake has not ended.
     Begun(BoxFuture<'static, io::Result<TlsStream<S>>>),
     /// It is over.
-    Done(TlsStream<S>),
+    Done(Box<TlsStream<S>>),
     /// It has failed.
     Failed,
 }
@@ -180,7 +180,7 @@ impl<M: Machine> Machine for TlsMachine<M> {
 
     async fn connect(&self, address: &str) -> io::Result<Self::Stream> {
         let stream = self.machine.connect(address).await?;
-        self.connector.connect(stream, address).await.map(Shaking::Done)
+        self.connector.connect(stream, address).await.map(|stream| Shaking::Done(Box::new(stream)))
     }
 
     fn take_name(&self, name: &str) {
@@ -217,7 +217,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Shaking<S> {
     fn poll_done(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<&mut TlsStream<S>>> {
         if let Self::Begun(handshake) = self {
             *self = match ready!(handshake.as_mut().poll(cx)) {
-                Ok(stream) => Self::Done(stream),
+                Ok(stream) => Self::Done(Box::new(stream)),
                 Err(error) => {
                     *self = Self::Failed;
                     return Poll::Ready(Err(error));
@@ -248,14 +248,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Shaking<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
-            Self::Done(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Done(stream) => Pin::new(&mut **stream).poll_flush(cx),
             Self::Begun(_) | Self::Failed => Poll::Ready(Ok(())),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
-            Self::Done(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Done(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
             Self::Begun(_) | Self::Failed => Poll::Ready(Ok(())),
         }
     }
