@@ -1,5 +1,7 @@
 //! A connected socket of either kind.
 
+#![allow(clippy::disallowed_methods, reason = "this is the seam's live side")]
+
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
