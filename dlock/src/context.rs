@@ -6,20 +6,22 @@ use std::time::Duration;
 use dlock_runtime::Runtime;
 
 use crate::backend::Backend;
+use crate::close::Open;
 use crate::lease::Terms;
 use crate::metrics::Meters;
 use crate::options::{Options, OptionsError};
 use crate::sync::Tasks;
 
 /// The backend, the options and the counters of one lock. Clones share them.
-pub(crate) struct Context<B>(Arc<Inner<B>>);
+pub(crate) struct Context<B: Backend>(Arc<Inner<B>>);
 
-struct Inner<B> {
+struct Inner<B: Backend> {
     backend: B,
     options: Options,
     terms: Terms,
     meters: Meters,
     cleanups: Tasks,
+    open: Open<B>,
 }
 
 impl<B: Backend> Context<B> {
@@ -30,7 +32,7 @@ impl<B: Backend> Context<B> {
             return Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session });
         }
         let (meters, cleanups) = (Meters::new(backend.system()), Tasks::default());
-        Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups })))
+        Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups, open: Open::default() })))
     }
 
     pub(crate) fn backend(&self) -> &B {
@@ -53,6 +55,10 @@ impl<B: Backend> Context<B> {
         &self.0.meters
     }
 
+    pub(crate) fn open(&self) -> &Open<B> {
+        &self.0.open
+    }
+
     pub(crate) fn cleanups(&self) -> &Tasks {
         &self.0.cleanups
     }
@@ -65,7 +71,7 @@ impl<B: Backend> Context<B> {
     }
 }
 
-impl<B> Clone for Context<B> {
+impl<B: Backend> Clone for Context<B> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }

@@ -20,6 +20,9 @@ pub enum TryAcquireError {
          answer"
     )]
     Late,
+    /// The lock was closed: see [`crate::Lock::close`].
+    #[error("the lock is closed, since the program ends")]
+    Closed,
     /// The lock server failed. Any lease that it may have granted is being released.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -30,6 +33,7 @@ impl TryAcquireError {
         match self {
             Self::Taken { .. } => Outcome::Contended,
             Self::Late => Outcome::Expired,
+            Self::Closed => Outcome::Cancelled,
             Self::Backend(error) => error.outcome(),
         }
     }
@@ -78,6 +82,9 @@ pub enum AcquireError {
     /// released.
     #[error("no lock until the deadline: {0}")]
     Unavailable(#[source] BackendError),
+    /// The lock was closed: see [`crate::Lock::close`]. Any lease that was granted is being released.
+    #[error("the lock is closed, since the program ends")]
+    Closed,
     /// The lock server refused, and would do so again.
     #[error(transparent)]
     Refused(BackendError),
@@ -97,6 +104,7 @@ impl AcquireError {
             Self::DeadlinePassed => Outcome::Timeout,
             Self::Taken { .. } => Outcome::Contended,
             Self::Late => Outcome::Expired,
+            Self::Closed => Outcome::Cancelled,
             Self::Unavailable(error) | Self::Refused(error) => error.outcome(),
         }
     }
@@ -126,6 +134,9 @@ pub enum LostError {
     /// The validity was over before a renewal succeeded.
     #[error("the lease is lost: its validity is over; stop the work and acquire anew")]
     Expired,
+    /// The lease was released, or its lock closed, while the work went on.
+    #[error("the lease was released while the work went on: acquire anew, unless the program ends")]
+    Released,
     /// The cap on the total time was reached. The lease itself may still be valid: release it.
     #[error(
         "the lease was held for as long as its cap allows: release it, and raise the cap or do less at a time"

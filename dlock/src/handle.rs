@@ -36,11 +36,15 @@ const RELEASE_TIMEOUTS: u32 = 3;
 /// ```
 pub struct Handle<B: Backend> {
     held: Arc<Held<B>>,
+    /// The number of its grant.
+    number: u64,
 }
 
 impl<B: Backend> Handle<B> {
     pub(crate) fn new(held: Held<B>) -> Self {
-        Self { held: Arc::new(held) }
+        let held = Arc::new(held);
+        let number = held.context().open().began(&held);
+        Self { held, number }
     }
 
     /// Returns the key that is locked.
@@ -222,6 +226,7 @@ impl<B: Backend> Handle<B> {
 
 impl<B: Backend> Drop for Handle<B> {
     fn drop(&mut self) {
+        self.held.context().open().ended(self.number);
         if self.held.phase() == Phase::Over {
             return;
         }

@@ -118,7 +118,8 @@ impl<B: Backend> Held<B> {
             Phase::Held if self.now() < self.valid_until() => Ok(()),
             Phase::NotOwner => Err(LostError::NotOwner),
             Phase::Held => Err(self.lose(LostError::Expired)),
-            Phase::Expired | Phase::Releasing | Phase::Over => Err(LostError::Expired),
+            Phase::Expired => Err(LostError::Expired),
+            Phase::Releasing | Phase::Over => Err(LostError::Released),
         }
     }
 
@@ -207,7 +208,9 @@ impl<B: Backend> Held<B> {
     fn lose(&self, why: LostError) -> LostError {
         let (phase, outcome) = match why {
             LostError::NotOwner => (Phase::NotOwner, Outcome::NotOwner),
-            LostError::Expired | LostError::Capped => (Phase::Expired, Outcome::Expired),
+            LostError::Expired | LostError::Capped | LostError::Released => {
+                (Phase::Expired, Outcome::Expired)
+            }
         };
         if self.advance(Phase::Held, phase) {
             self.meter.lost();

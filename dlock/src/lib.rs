@@ -38,7 +38,8 @@
 //! 1. [`Lock`] acquires leases, with some [`Options`], on a [`LockKey`]. [`AcquireError`] and
 //!    [`TryAcquireError`] say why there is none.
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
-//!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release.
+//!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release. [`Lock::close`] releases
+//!    all at the end of a program.
 //! 3. The lock servers, each with its options: the table below. [`AnyBackend`] is one of them, chosen at run
 //!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
@@ -75,6 +76,7 @@ mod any;
 mod attempt;
 mod backend;
 mod cleanup;
+mod close;
 mod connect;
 mod context;
 mod error;
@@ -110,6 +112,7 @@ pub mod zookeeper;
 
 pub use any::AnyBackend;
 pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+pub use close::Closed;
 pub use connect::{ConnectError, ConnectOptions, UrlError};
 pub use dlock_runtime::{Backoff, Elapsed, Instant, Runtime, timeout_at};
 pub use error::{AcquireError, BackendError, LostError, ReleaseError, RenewError, TryAcquireError};

@@ -1,7 +1,9 @@
 //! A lock: acquire, top to bottom.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, timeout_at};
@@ -73,6 +75,20 @@ impl<B: Backend> Lock<B> {
     /// # Ok(()) });
     /// ```
     pub async fn acquire(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+        let open = self.0.open();
+        if open.is_closed() {
+            return Err(AcquireError::Closed);
+        }
+        let (mut acquired, mut closed) = (pin!(self.acquire_open(key, deadline)), pin!(open.closed()));
+        let result = poll_fn(|cx| match acquired.as_mut().poll(cx) {
+            Poll::Pending => closed.as_mut().poll(cx).map(|()| Err(AcquireError::Closed)),
+            done => done,
+        });
+        // A grant that the close has not seen: its handle is dropped, which releases it.
+        result.await.and_then(|handle| if open.is_closed() { Err(AcquireError::Closed) } else { Ok(handle) })
+    }
+
+    async fn acquire_open(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
         let mut attempt = Attempt::begin(&self.0, key);
         let mut now = attempt.started();
         if now >= deadline {
@@ -130,6 +146,15 @@ impl<B: Backend> Lock<B> {
     /// # Ok(()) });
     /// ```
     pub async fn try_acquire(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
+        let open = self.0.open();
+        if open.is_closed() {
+            return Err(TryAcquireError::Closed);
+        }
+        let handle = self.try_acquire_open(key).await?;
+        if open.is_closed() { Err(TryAcquireError::Closed) } else { Ok(handle) }
+    }
+
+    async fn try_acquire_open(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
         let mut attempt = Attempt::begin(&self.0, key);
         let now = attempt.started();
         let error = match attempt.request(now, now + self.options().request_timeout).await {
@@ -179,6 +204,10 @@ impl<B: Backend> Lock<B> {
     /// Returns the lock server.
     pub fn backend(&self) -> &B {
         self.0.backend()
+    }
+
+    pub(crate) fn context(&self) -> &Context<B> {
+        &self.0
     }
 
     fn runtime(&self) -> &B::Runtime {

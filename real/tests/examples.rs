@@ -1,0 +1,119 @@
+//! The examples of `dlock` on live servers, run as their first lines say.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[path = "support/eventually.rs"]
+mod eventually;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use eventually::eventually;
+use real::servers::{EtcdCluster, Persistence, Redis, Stage, ZooKeeper, ask_http};
+
+/// Returns an example's program, which `cargo test --workspace` has built.
+fn program(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_BIN_EXE_real")).parent().unwrap().join("examples");
+    let program = folder.join(name);
+    assert!(program.exists(), "{} is missing: run `cargo build --workspace --examples`", program.display());
+    program
+}
+
+/// Runs an example to its end; returns all that it printed.
+fn run(name: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program(name)).args(arguments).output().unwrap();
+    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{name}: {printed}");
+    printed
+}
+
+/// An example that runs until it is told to end.
+struct Running(Child);
+
+impl Running {
+    fn start(name: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program(name));
+        Self(command.args(arguments).stdout(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// Reads a line of its output.
+    fn line(&mut self) -> String {
+        // One byte at a time: a buffer would take the lines that follow.
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while self.0.stdout.as_mut().unwrap().read(&mut byte).unwrap() == 1 && byte != *b"\n" {
+            line.extend(byte);
+        }
+        String::from_utf8(line).unwrap()
+    }
+
+    /// Sends SIGTERM; returns the rest of its output once it has ended.
+    fn end(mut self) -> String {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let lines = BufReader::new(self.0.stdout.take().unwrap()).lines();
+        let rest: Vec<_> = lines.map(Result::unwrap).collect();
+        assert!(self.0.wait().unwrap().success(), "{rest:?}");
+        rest.join("\n")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails only if the process has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn each_backend_holds_its_lock() {
+    let stage = Stage::new().unwrap();
+    let three = Redis::start_many(&stage, 3).unwrap();
+    let addresses: Vec<_> = three.iter().map(Redis::address).collect();
+    let etcd = EtcdCluster::start_one(&stage).unwrap();
+    let zookeeper = ZooKeeper::start(&stage).unwrap();
+    let printed = run("redis", &[&format!("redis://{}", addresses[0])]);
+    assert!(printed.starts_with("exports the report, with token "), "{printed}");
+    let printed = run("redlock", &[&format!("redis://{}", addresses.join(","))]);
+    assert_eq!(printed, "warms the cache up, with token 1\n");
+    let printed = run("etcd", &[&format!("etcd://{}", etcd.addresses()[0])]);
+    assert_eq!(printed.matches("writes entry").count(), 3, "{printed}");
+    let printed = run("zookeeper", &[&format!("zookeeper://app:secret@{}/prod", zookeeper.address())]);
+    assert_eq!(printed.matches("step ").count(), 3, "{printed}");
+}
+
+#[test]
+fn a_request_whose_order_is_taken_gets_409() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let mut web = Running::start("web", &[&format!("redis://{}", redis.address()), "127.0.0.1:0"]);
+    let port: u16 = web.line().rsplit(':').next().unwrap().parse().unwrap();
+    // The request that comes first holds the lock for two seconds, longer than this waits for its answer.
+    let pay = move || ask_http(port, "POST", "/orders/42/pay", "", "").ok();
+    let first = std::thread::spawn(pay);
+    let refused = eventually("a request is refused", || pay().filter(|answer| answer.contains(" 409 ")));
+    assert!(refused.contains("retry-after: "), "{refused}");
+    let _ = first.join();
+    let rest = web.end();
+    assert!(rest.contains("unconfirmed 0"), "{rest}");
+}
+
+#[test]
+fn workers_share_the_jobs_and_leaders_follow_each_other() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let url = format!("redis://{}", redis.address());
+    let mut one = Running::start("queue_worker", &[&url]);
+    assert_eq!(one.line(), "job 1 is done, with token 1");
+    // It skips the job that the other one has done.
+    let printed = run("queue_worker", &[&url]);
+    assert!(!printed.contains("job 1 is done"), "{printed}");
+    drop(one);
+
+    let mut leader = Running::start("leader", &[&url]);
+    assert_eq!(leader.line(), "leads in term 1");
+    let mut next = Running::start("leader", &[&url]);
+    leader.end();
+    assert_eq!(next.line(), "leads in term 2");
+    next.end();
+}
