@@ -77,6 +77,7 @@ impl Meters {
             return Arc::clone(meter);
         }
         let meter = Arc::new(Meter::new(self.system, key.resource_type()));
+        meter.show_rare();
         meters.insert(key.resource_type().into(), Arc::clone(&meter));
         meter
     }
@@ -124,6 +125,14 @@ impl Meter {
 
     pub(crate) fn system(&self) -> &'static str {
         self.system
+    }
+
+    /// Shows the rare counters at zero: a monitor sees no increase in a series that begins with its first
+    /// event.
+    fn show_rare(&self) {
+        add(self.plain(&self.lost, "redis_lease_lost_total"), 0);
+        add(self.plain(&self.stale_release, "redis_lease_stale_release_total"), 0);
+        add(self.plain(&self.by_non_owner, "release_by_non_owner_total"), 0);
     }
 
     pub(crate) fn began(&self) {
@@ -197,7 +206,11 @@ impl Meter {
 const METADATA: Metadata<'_> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 fn count(key: &Key) {
-    with_recorder(|recorder| recorder.register_counter(key, &METADATA).increment(1));
+    add(key, 1);
+}
+
+fn add(key: &Key, number: u64) {
+    with_recorder(|recorder| recorder.register_counter(key, &METADATA).increment(number));
 }
 
 fn change(key: &Key, by: f64) {
