@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dlock_runtime::{Elapsed, Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
+use tracing::Instrument;
 
 use crate::backend::{Acquisition, Answer, Backend, Claim};
 use crate::cleanup;
@@ -14,8 +15,10 @@ use crate::error::BackendError;
 use crate::event::{Event, Outcome};
 use crate::handle::Handle;
 use crate::held::Held;
+use crate::hold::Hold;
 use crate::key::LockKey;
 use crate::metrics::Meter;
+use crate::span::AcquireSpan;
 use crate::token::{FencingToken, Owner};
 
 /// An acquire whose result is not known yet. If it is dropped before, it was cancelled, and is abandoned as
@@ -25,6 +28,7 @@ pub(crate) struct Attempt<'a, B: Backend> {
     claim: Claim,
     acquisition: B::Acquisition,
     meter: Arc<Meter>,
+    span: AcquireSpan,
     started: Instant,
     /// The place in the queue that was announced last.
     position: Option<u64>,
@@ -36,11 +40,14 @@ pub(crate) struct Attempt<'a, B: Backend> {
 impl<'a, B: Backend> Attempt<'a, B> {
     pub(crate) fn begin(context: &'a Context<B>, key: &LockKey) -> Self {
         let claim = Claim { key: key.clone(), owner: new_owner(context), ttl: context.terms().ttl };
-        Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner);
+        let span = AcquireSpan::begin(context.backend().system(), &claim);
+        span.span().in_scope(|| Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner));
         let meter = context.meters().of(key);
+        meter.began();
         let started = context.runtime().now();
         let acquisition = context.backend().open(claim.clone());
-        Self { context, claim, acquisition, meter, started, position: None, abandoned: None, is_over: false }
+        let (position, abandoned) = (None, None);
+        Self { context, claim, acquisition, meter, span, started, position, abandoned, is_over: false }
     }
 
     pub(crate) fn started(&self) -> Instant {
@@ -89,18 +96,19 @@ impl<'a, B: Backend> Attempt<'a, B> {
         closest!(runtime, grant_validity_left_ns, valid.as_nanos() as u64);
         self.is_over = true;
         self.meter.acquired(granted_at.saturating_since(self.started));
-        let event = Event::Acquired { token, ttl: self.claim.ttl, valid };
-        event.emit(&self.claim.key, &self.claim.owner);
-        let (acquisition, meter) = (self.take(), Arc::clone(&self.meter));
-        let (context, claim) = (self.context.clone(), self.claim.clone());
-        Some(Handle::new(Held::new(context, claim, acquisition, meter, token, since, valid_until)))
+        self.emit(Event::Acquired { token, ttl: self.claim.ttl, valid });
+        let span = self.span.granted(&self.claim, token);
+        let hold = Hold::begin(Arc::clone(&self.meter), span, since);
+        let (context, claim, acquisition) = (self.context.clone(), self.claim.clone(), self.take());
+        Some(Handle::new(Held::new(context, claim, acquisition, hold, token, since, valid_until)))
     }
 
     /// Waits until the claims ahead may be gone, or until `deadline`.
     pub(crate) async fn wait_in_queue(&mut self, deadline: Instant) -> Result<(), BackendError> {
         let runtime = self.context.runtime();
         let request_deadline = runtime.now() + self.context.options().request_timeout;
-        match timeout_at(runtime, deadline, self.acquisition.wait(deadline)).await {
+        let waiting = self.acquisition.wait(deadline).instrument(self.span.span().clone());
+        match timeout_at(runtime, deadline, waiting).await {
             // A request that was sent shortly before the deadline, and not answered by then, proves nothing
             // about the server.
             Err(Elapsed) => Ok(()),
@@ -111,7 +119,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
 
     /// Waits until `deadline`, or until the server reports that the lease may be free.
     pub(crate) async fn wait_for_release(&mut self, deadline: Instant) {
-        if self.acquisition.wait(deadline).await.is_err() {
+        if self.acquisition.wait(deadline).instrument(self.span.span().clone()).await.is_err() {
             self.context.runtime().sleep_until(deadline).await;
         }
     }
@@ -120,12 +128,13 @@ impl<'a, B: Backend> Attempt<'a, B> {
     /// for that one may arrive late, and must then not end a lease in use.
     pub(crate) fn reopen(&mut self) {
         let Some(outcome) = self.abandoned.take() else { return };
-        Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
+        self.emit(Event::NotAcquired { outcome });
         reached!(self.context.runtime(), owner_replaced);
         self.claim.owner = new_owner(self.context);
         self.acquisition = self.context.backend().open(self.claim.clone());
         self.position = None;
-        Event::Retried { ttl: self.claim.ttl }.emit(&self.claim.key, &self.claim.owner);
+        self.span.retried(&self.claim);
+        self.emit(Event::Retried { ttl: self.claim.ttl });
     }
 
     /// Abandons the acquire; returns `error`.
@@ -140,7 +149,8 @@ impl<'a, B: Backend> Attempt<'a, B> {
         deadline: Instant,
     ) -> Result<Result<Answer, BackendError>, Elapsed> {
         let request_deadline = now + self.context.options().request_timeout;
-        let call = pin!(self.acquisition.request(request_deadline));
+        let call = self.acquisition.request(request_deadline).instrument(self.span.span().clone());
+        let call = pin!(call);
         if deadline >= request_deadline {
             return Ok(call.await);
         }
@@ -152,7 +162,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
         sometimes!(runtime, place_lost, self.position.is_some_and(|before| before != position));
         if self.position.replace(position) != Some(position) {
             self.meter.contended();
-            Event::Queued { position }.emit(&self.claim.key, &self.claim.owner);
+            self.emit(Event::Queued { position });
         }
     }
 
@@ -172,7 +182,8 @@ impl<'a, B: Backend> Attempt<'a, B> {
     fn abandon(&mut self, outcome: Outcome) {
         self.is_over = true;
         self.meter.not_acquired(outcome);
-        Event::NotAcquired { outcome }.emit(&self.claim.key, &self.claim.owner);
+        self.emit(Event::NotAcquired { outcome });
+        self.span.failed(outcome);
         let (runtime, needs_cleanup) = (self.context.runtime(), self.acquisition.needs_cleanup());
         let is_cancelled = outcome == Outcome::Cancelled;
         sometimes!(runtime, cancelled_maybe_held, is_cancelled && needs_cleanup);
@@ -180,6 +191,10 @@ impl<'a, B: Backend> Attempt<'a, B> {
         if needs_cleanup {
             self.clean_up();
         }
+    }
+
+    fn emit(&self, event: Event) {
+        self.span.span().in_scope(|| event.emit(&self.claim.key, &self.claim.owner));
     }
 
     fn clean_up(&mut self) {

@@ -1,19 +1,19 @@
 //! The state of a lease that is held: shared by its handle, its watchdog and its release.
 
 use std::mem;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
 use tokio::sync::Mutex;
+use tracing::Instrument;
 
 use crate::backend::{Acquisition, Backend, Claim, Released, Renewal};
 use crate::cleanup::{self, Tracked};
 use crate::context::Context;
 use crate::error::{BackendError, LostError, ReleaseError, RenewError};
 use crate::event::{Event, Outcome};
-use crate::metrics::Meter;
+use crate::hold::Hold;
 use crate::sync::Changes;
 use crate::token::FencingToken;
 
@@ -22,7 +22,7 @@ pub(crate) struct Held<B: Backend> {
     context: Context<B>,
     claim: Claim,
     token: FencingToken,
-    meter: Arc<Meter>,
+    hold: Hold,
     acquired_at: Instant,
     /// In nanoseconds on the runtime's clock. It only grows.
     valid_until: AtomicU64,
@@ -55,7 +55,7 @@ impl<B: Backend> Held<B> {
         context: Context<B>,
         claim: Claim,
         acquisition: B::Acquisition,
-        meter: Arc<Meter>,
+        hold: Hold,
         token: FencingToken,
         acquired_at: Instant,
         valid_until: Instant,
@@ -64,7 +64,7 @@ impl<B: Backend> Held<B> {
             context,
             claim,
             token,
-            meter,
+            hold,
             acquired_at,
             valid_until: AtomicU64::new(valid_until.as_nanos()),
             phase: AtomicU8::new(Phase::Held as u8),
@@ -179,7 +179,7 @@ impl<B: Backend> Held<B> {
         deadline: Instant,
     ) -> Result<Renewal, BackendError> {
         let request_deadline = self.now() + self.context.options().request_timeout;
-        let call = acquisition.renew(request_deadline);
+        let call = acquisition.renew(request_deadline).instrument(self.hold.span());
         if deadline >= request_deadline {
             return call.await;
         }
@@ -193,14 +193,15 @@ impl<B: Backend> Held<B> {
         always!(self.runtime(), extended_before_loss, !spare().is_zero());
         closest!(self.runtime(), renewal_before_expiry_ns, spare().as_nanos() as u64);
         self.valid_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
-        self.meter.extended(Outcome::Done);
-        let valid = until.saturating_since(self.now());
+        let now = self.now();
+        self.hold.renewed(&self.claim, now);
+        let valid = until.saturating_since(now);
         self.emit(Event::Renewed { token: self.token, valid });
         terms.renew_at(since, left)
     }
 
     fn renewal_failed(&self, outcome: Outcome) {
-        self.meter.extended(outcome);
+        self.hold.meter().extended(outcome);
         self.emit(Event::RenewFailed { token: self.token, outcome });
     }
 
@@ -213,9 +214,9 @@ impl<B: Backend> Held<B> {
             }
         };
         if self.advance(Phase::Held, phase) {
-            self.meter.lost();
-            self.meter.held(self.now().saturating_since(self.acquired_at));
+            let now = self.now();
             self.emit(Event::Lost { token: self.token, outcome });
+            self.hold.lost(now, outcome);
         }
         why
     }
@@ -226,17 +227,16 @@ impl<B: Backend> Held<B> {
         if before >= Phase::Releasing as u8 {
             return;
         }
-        if before == Phase::Held as u8 {
-            self.meter.held(now.saturating_since(self.acquired_at));
-        }
         self.changed.announce();
         self.emit(Event::ReleaseRequested { token: self.token });
+        self.hold.releasing(&self.claim, self.token, now);
     }
 
     /// Gives the lease up on this side, without a request to the server.
     pub(crate) fn leave(&self) {
         self.phase.store(Phase::Over as u8, Ordering::Release);
         self.changed.announce();
+        self.hold.left(self.now());
     }
 
     /// Releases the lease, first at `now`, with retries until `deadline`.
@@ -244,7 +244,8 @@ impl<B: Backend> Held<B> {
         sometimes!(self.runtime(), release_waits_for_renewal, self.tracked.try_lock().is_err());
         sometimes!(self.runtime(), expired_lease_released, now >= self.valid_until());
         let mut tracked = self.tracked.lock().await;
-        let answer = cleanup::release(&self.context, &mut tracked, self.valid_until(), now, deadline).await;
+        let release = cleanup::release(&self.context, &mut tracked, self.valid_until(), now, deadline);
+        let answer = release.instrument(self.hold.span()).await;
         self.phase.store(Phase::Over as u8, Ordering::Release);
         let outcome = match &answer {
             Ok(Released::Done) => Outcome::Done,
@@ -253,8 +254,8 @@ impl<B: Backend> Held<B> {
         };
         sometimes!(self.runtime(), release_found_lease_gone, outcome == Outcome::NotOwner);
         sometimes!(self.runtime(), release_unconfirmed, answer.is_err());
-        self.meter.released(outcome);
         self.emit(Event::Released { token: self.token, outcome });
+        self.hold.released(outcome);
         let needs_cleanup = match &answer {
             Ok(_) => tracked.acquisition.needs_cleanup(),
             // Others would wait for the whole TTL, and a lease that no TTL ends must be released in any case.
@@ -289,7 +290,7 @@ impl<B: Backend> Held<B> {
     }
 
     fn emit(&self, event: Event) {
-        event.emit(&self.claim.key, &self.claim.owner);
+        self.hold.span().in_scope(|| event.emit(&self.claim.key, &self.claim.owner));
     }
 }
 

@@ -44,7 +44,8 @@
 //!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
 //!    default) is that of a program on tokio. [`Instant`] is a reading of its clock.
-//! 5. [`event`] and [`metrics`]: the events and counters of every lock.
+//! 5. [`event`] and [`metrics`]: the events and metrics of every lock. Each acquire, hold and release is also
+//!    a `tracing` span, `dlock.acquire`, `dlock.hold` and `dlock.release`, for OpenTelemetry.
 //! 6. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
 //!    own; the server in memory above is the example of [`Backend`].
 //!
@@ -85,6 +86,7 @@ pub mod etcd;
 pub mod event;
 mod handle;
 mod held;
+mod hold;
 mod key;
 mod lease;
 mod lock;
@@ -100,6 +102,7 @@ mod secured;
 mod setup;
 #[cfg(any(feature = "redis", feature = "etcd"))]
 mod single_flight;
+mod span;
 mod sync;
 #[cfg(feature = "tls")]
 pub mod tls;

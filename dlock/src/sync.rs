@@ -14,7 +14,6 @@ use tokio::sync::Notify;
 pub(crate) struct Guarded<T>(Mutex<T>);
 
 impl<T> Guarded<T> {
-    #[cfg(any(feature = "etcd", feature = "redis"))]
     pub(crate) fn new(data: T) -> Self {
         Self(Mutex::new(data))
     }

@@ -4,6 +4,9 @@
 
 mod support;
 
+use std::future::Future;
+use std::task::{Context, Waker};
+
 use dlock::{BackendError, Cap, Lock, LockKey, Options, Released, Runtime};
 use support::backend::{Fake, Order};
 use support::observe::{Events, Meter};
@@ -43,14 +46,82 @@ fn a_lease_without_failures_is_reported() {
         ];
         assert_eq!(events.take(), expected);
     });
+    assert_eq!(meter.sum("redis_lease_acquire_attempts_total{fake,orders}"), 1.0);
     assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,done}"), 1.0);
     assert_eq!(meter.sum("redis_lease_contention_total{fake,orders}"), 1.0);
     assert_eq!(meter.sum("redis_lease_extend_total{fake,orders,done}"), 1.0);
     assert_eq!(meter.sum("redis_lease_release_total{fake,orders,done}"), 1.0);
     assert_eq!(meter.sum("redis_lease_held_ms{fake,orders}"), 105.0);
     assert!((30.0..=55.0).contains(&meter.sum("redis_lease_acquire_latency_ms{fake,orders}")));
-    assert!(!meter.has("redis_lease_lost_total{fake,orders}"));
-    assert!(!meter.has("release_by_non_owner_total{fake,orders}"));
+    // Rare counters are shown at zero, so that a monitor sees their first increase.
+    for rare in ["redis_lease_lost_total", "redis_lease_stale_release_total", "release_by_non_owner_total"] {
+        let series = format!("{rare}{{fake,orders}}");
+        assert!(meter.has(&series) && meter.sum(&series) == 0.0, "{rare}");
+    }
+}
+
+#[test]
+fn an_acquire_is_counted_when_it_begins() {
+    let (world, meter) = (World::default(), Meter::default());
+    let fake = Fake::new(&world);
+    let lock = Lock::new(fake.clone(), Options::new(ms(1200))).unwrap();
+    fake.on_acquire([Order::After(ms(200))]);
+    metrics::with_local_recorder(&meter, || {
+        let wanted = key();
+        let mut acquire = Box::pin(lock.try_acquire(&wanted));
+        assert!(acquire.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert_eq!(meter.sum("redis_lease_acquire_attempts_total{fake,orders}"), 1.0);
+        assert!(!meter.has("redis_lease_acquire_total{fake,orders,done}"));
+        world.run(acquire).unwrap().leave();
+    });
+    assert_eq!(meter.sum("redis_lease_acquire_attempts_total{fake,orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,done}"), 1.0);
+}
+
+#[test]
+fn leases_held_now_are_counted_whatever_ends_them() {
+    let meter = Meter::default();
+    let (world, seen) = (World::default(), || meter.sum("redis_lease_held{fake,orders}"));
+    let lock = Lock::new(Fake::new(&world), Options::new(ms(1200))).unwrap();
+    let acquire = || world.run(lock.try_acquire(&key())).unwrap();
+    metrics::with_local_recorder(&meter, || {
+        assert!(!meter.has("redis_lease_held{fake,orders}"));
+        let (released, dropped, left, lost) = (acquire(), acquire(), acquire(), acquire());
+        assert_eq!(seen(), 4.0);
+        world.run(released.release()).unwrap();
+        assert_eq!(seen(), 3.0);
+        drop(dropped);
+        assert_eq!(seen(), 2.0);
+        left.leave();
+        assert_eq!(seen(), 1.0);
+        world.run(lost.lost());
+        assert_eq!(seen(), 0.0);
+        // The release of a lost lease ends no second hold.
+        world.run(lost.release()).unwrap();
+        assert_eq!(seen(), 0.0);
+    });
+    assert_eq!(meter.samples("redis_lease_held_ms{fake,orders}"), 4);
+}
+
+#[test]
+fn leases_held_past_their_first_ttl_are_counted() {
+    let meter = Meter::default();
+    let (world, seen) = (World::default(), || meter.sum("redis_lease_held_past_ttl{fake,orders}"));
+    let lock = Lock::new(Fake::new(&world), Options::new(ms(1200))).unwrap();
+    metrics::with_local_recorder(&meter, || {
+        let long = world.run(lock.try_acquire(&key())).unwrap();
+        long.keep_alive(Cap(ms(9000)));
+        world.pass(ms(1100));
+        assert_eq!(seen(), 0.0);
+        world.pass(ms(3000));
+        assert_eq!(seen(), 1.0);
+        world.run(long.release()).unwrap();
+        assert_eq!(seen(), 0.0);
+        let short = world.run(lock.try_acquire(&key())).unwrap();
+        world.run(short.renew()).unwrap();
+        world.run(short.release()).unwrap();
+        assert_eq!(seen(), 0.0);
+    });
 }
 
 #[test]
@@ -78,7 +149,9 @@ fn a_lost_and_then_released_lease_is_reported() {
     assert_eq!(meter.sum("redis_lease_lost_total{fake,orders}"), 1.0);
     assert_eq!(meter.sum("redis_lease_extend_total{fake,orders,not_owner}"), 1.0);
     assert_eq!(meter.sum("redis_lease_release_total{fake,orders,not_owner}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_stale_release_total{fake,orders}"), 1.0);
     assert_eq!(meter.sum("release_by_non_owner_total{fake,orders}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_held{fake,orders}"), 0.0);
     assert_eq!(meter.sum("redis_lease_held_ms{fake,orders}"), 450.0);
 }
 
@@ -111,6 +184,7 @@ fn failed_acquires_are_reported() {
         ];
         assert_eq!(events.take(), expected, "a future that was never polled emits nothing");
     });
+    assert_eq!(meter.sum("redis_lease_acquire_attempts_total{fake,orders}"), 2.0);
     assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,contended}"), 1.0);
     assert_eq!(meter.sum("redis_lease_acquire_total{fake,orders,timeout}"), 1.0);
 }

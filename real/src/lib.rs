@@ -5,7 +5,8 @@
 //! [`pause`] its pauses, [`stop`] ends it; [`store`] and [`serve`] are the resource. [`history`] records the
 //! events of each process, and [`judgement`] judges them. [`mod@contend`] is the load, [`mod@fill`] makes
 //! millions of locks. [`experiments`], [`chaos`] (the long run under faults) and [`peers`] (the comparison
-//! with other locks) share [`lab`]; [`report`] renders text, tables and figures.
+//! with other locks) share [`lab`]; [`report`] renders text, tables and figures. [`mod@metrics`] serves the
+//! metrics of a command.
 
 pub mod chaos;
 mod clock;
@@ -16,6 +17,8 @@ pub mod fill;
 pub mod judgement;
 pub mod lab;
 mod limits;
+pub mod logs;
+pub mod metrics;
 mod patient;
 pub mod pause;
 pub mod peers;

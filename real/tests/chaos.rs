@@ -159,13 +159,15 @@ fn event(at: u64, process: &str, kind: Kind) -> Event {
 /// Returns a history: a grant of token 2, the event `between`, and a grant of token 1.
 fn regress(between: Kind) -> Vec<Event> {
     let granted = |token| Kind::LeaseAcquired {
+        resource_type: None,
         key: "k".into(),
         owner: "o".into(),
         token,
         ttl_millis: None,
         valid_micros: None,
     };
-    let asked = || Kind::LeaseRequested { key: "k".into(), owner: "o".into(), ttl_millis: None };
+    let asked =
+        || Kind::LeaseRequested { resource_type: None, key: "k".into(), owner: "o".into(), ttl_millis: None };
     vec![
         event(1, "a", asked()),
         event(2, "a", granted(2)),

@@ -165,16 +165,14 @@ fn the_resource_fences_unless_fencing_is_off() {
     for (fence, status) in [("on", "409 Conflict"), ("off", "200 OK")] {
         let served = serve(&["--store", "memory", "--fence", fence]);
         let put = |token: u64| {
-            ask_http(served.1, "PUT", "/r/k", &format!("X-Fence-Token: {token}\r\n"), "x").unwrap()
+            ask_http(served.1, "PUT", "/r/account:0", &format!("X-Fence-Token: {token}\r\n"), "x").unwrap()
         };
         assert!(put(34).starts_with("HTTP/1.1 200 OK"));
         assert!(put(33).starts_with(&format!("HTTP/1.1 {status}")), "{fence}");
         let metrics = ask_http(served.1, "GET", "/metrics", "", "").unwrap();
         let refused = u64::from(fence == "on");
-        assert!(
-            metrics.contains(&format!("\nresource_stale_token_rejections_total {refused}\n")),
-            "{metrics}"
-        );
+        let series = r#"resource_stale_token_rejections_total{resource_type="account"}"#;
+        assert!(metrics.contains(&format!("\n{series} {refused}\n")), "{metrics}");
     }
 }
 

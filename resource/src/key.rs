@@ -1,5 +1,6 @@
 //! The name of a protected resource, and its form in a URL.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
@@ -94,6 +95,25 @@ impl ResourceKey {
         &self.0
     }
 
+    /// Returns the type of the resource, if the key has the form of [`dlock::LockKey::name`]: `TYPE:ID` or
+    /// `TENANT/TYPE:ID`. It is that of [`dlock::LockKey::resource_type`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use resource::ResourceKey;
+    ///
+    /// assert_eq!(ResourceKey::new("acme/orders:42")?.resource_type().as_deref(), Some("orders"));
+    /// assert_eq!(ResourceKey::new("orders")?.resource_type(), None);
+    /// # Ok::<(), resource::KeyError>(())
+    /// ```
+    pub fn resource_type(&self) -> Option<Cow<'_, str>> {
+        let (before, _) = self.0.split_once(':')?;
+        let (_, escaped) = before.rsplit_once('/').unwrap_or(("", before));
+        // A key that is no lock's may have any bytes behind its escapes.
+        percent_decode_str(escaped).decode_utf8().ok().filter(|decoded| !decoded.is_empty())
+    }
+
     /// Returns the name of the resource in logs and histories: see [`dlock::id_hash`].
     pub fn id_hash(&self) -> String {
         dlock::id_hash(&self.0)
@@ -131,6 +151,15 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn the_type_is_that_of_the_lock(tenant in "\\PC{1,9}", kind in "\\PC{1,9}", id in "\\PC{1,9}") {
+            let with_tenant = dlock::LockKey::for_tenant(&tenant, &kind, &id);
+            for lock in [with_tenant, dlock::LockKey::new(&kind, &id)] {
+                let key = ResourceKey::try_from(&lock.unwrap()).unwrap();
+                prop_assert_eq!(key.resource_type().map(Cow::into_owned), Some(kind.clone()));
+            }
+        }
+
         #[test]
         fn every_key_survives_its_url(name in "\\PC{1,40}") {
             let key = ResourceKey::new(&name).unwrap();

@@ -1,12 +1,35 @@
 //! The counters of one service. Each service has counters of its own, since a simulation runs many services
 //! in one process, and renders them itself. The same counts go to the recorder of the `metrics` crate, if the
 //! process has one.
+//!
+//! | counter | labels | meaning |
+//! |---|---|---|
+//! | `resource_stale_token_rejections_total` | resource_type | writes and claims refused for a stale token |
+//! | `redis_lease_fencing_rejected_total` | resource_type, downstream | requests that the fence check refused |
+//! | `resource_writes_total` | resource_type, outcome | well-formed writes |
+//! | `resource_reads_total` | resource_type, outcome | well-formed reads |
+//! | `resource_bad_requests_total` | | requests that were not well-formed |
+//! | `resource_store_failures_total` | | requests that failed because the store did |
+//!
+//! `resource_type` is the type in the key ([`ResourceKey::resource_type`](crate::ResourceKey::resource_type)).
+//! It is `other` for keys without one, and for all types after the first 64: clients choose the keys, and must
+//! not be able to fill the memory. The counters of a type begin at zero with its first request.
 
-use std::fmt::{self, Display, Write as _};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use metrics::{Key, Label, Level, Metadata, SharedString};
 
 use crate::fence::{Refusal, WriteOutcome};
+use crate::key::ResourceKey;
 use crate::store::ReadOutcome;
+
+/// The largest number of resource types with counters of their own.
+const TYPES_MAX: usize = 64;
+/// The label of all other types, and of keys without a type.
+const OTHER: &str = "other";
 
 /// The counters of one service.
 ///
@@ -20,92 +43,65 @@ use crate::store::ReadOutcome;
 ///
 /// let app = App::new(Arc::new(MemoryStore::new()), Config::default());
 /// assert_eq!(app.metrics().writes_accepted(), 0);
-/// assert!(app.metrics().render().contains("resource_stale_token_rejections_total 0"));
+/// assert!(app.metrics().render().contains("resource_bad_requests_total 0"));
 /// ```
 #[derive(Debug, Default)]
 pub struct Metrics {
-    writes_accepted: Counter,
-    writes_repeated: Counter,
-    writes_stale: Counter,
-    writes_foreign: Counter,
-    writes_conflicting: Counter,
-    writes_without_token: Counter,
-    reads_answered: Counter,
-    reads_stale: Counter,
-    reads_foreign: Counter,
-    requests_refused: Counter,
-    store_failures: Counter,
-}
-
-#[derive(Debug, Default)]
-struct Counter(AtomicU64);
-
-impl Counter {
-    fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
+    by_type: Mutex<BTreeMap<Arc<str>, Arc<Counters>>>,
+    requests_refused: AtomicU64,
+    store_failures: AtomicU64,
 }
 
 impl Metrics {
-    /// Returns the number of writes and claims refused for a stale token:
+    /// Returns the number of writes and claims refused for a stale token, of all resource types:
     /// `resource_stale_token_rejections_total`.
     pub fn stale_token_rejections(&self) -> u64 {
-        self.writes_stale.value() + self.reads_stale.value()
+        self.sum(Series::StaleToken)
     }
 
     /// Returns the number of applied writes.
     pub fn writes_accepted(&self) -> u64 {
-        self.writes_accepted.value()
+        self.sum(Series::WriteAccepted)
     }
 
-    pub(crate) fn write_answered(&self, outcome: &WriteOutcome) {
-        let (counter, label) = match outcome {
-            WriteOutcome::Accepted(_) => (&self.writes_accepted, "accepted"),
-            WriteOutcome::Repeated(_) => (&self.writes_repeated, "repeated"),
-            WriteOutcome::Refused(refusal) => (self.refused_writes(*refusal), refusal.as_str()),
-        };
-        counter.add();
-        metrics::counter!("resource_writes_total", "outcome" => label).increment(1);
-        if let WriteOutcome::Refused(refusal) = outcome {
-            rejected(*refusal);
-        }
-    }
-
-    const fn refused_writes(&self, refusal: Refusal) -> &Counter {
-        match refusal {
-            Refusal::Stale { .. } => &self.writes_stale,
-            Refusal::ForeignOwner { .. } => &self.writes_foreign,
-            Refusal::Conflict { .. } => &self.writes_conflicting,
-            Refusal::Fenced { .. } => &self.writes_without_token,
-        }
-    }
-
-    pub(crate) fn read_answered(&self, outcome: &ReadOutcome) {
-        let (counter, label) = match outcome {
-            ReadOutcome::Read(_) => (&self.reads_answered, "answered"),
-            ReadOutcome::Refused(refusal @ Refusal::ForeignOwner { .. }) => {
-                (&self.reads_foreign, refusal.as_str())
+    pub(crate) fn write_answered(&self, key: &ResourceKey, outcome: &WriteOutcome) {
+        let counters = self.of(key);
+        match outcome {
+            WriteOutcome::Accepted(_) => counters.add(Series::WriteAccepted),
+            WriteOutcome::Repeated(_) => counters.add(Series::WriteRepeated),
+            WriteOutcome::Refused(refusal) => {
+                counters.add(match refusal {
+                    Refusal::Stale { .. } => Series::WriteStale,
+                    Refusal::ForeignOwner { .. } => Series::WriteForeign,
+                    Refusal::Conflict { .. } => Series::WriteConflicting,
+                    Refusal::Fenced { .. } => Series::WriteFenced,
+                });
+                counters.refused(*refusal);
             }
-            ReadOutcome::Refused(refusal) => (&self.reads_stale, refusal.as_str()),
-        };
-        counter.add();
-        metrics::counter!("resource_reads_total", "outcome" => label).increment(1);
-        if let ReadOutcome::Refused(refusal) = outcome {
-            rejected(*refusal);
+        }
+    }
+
+    pub(crate) fn read_answered(&self, key: &ResourceKey, outcome: &ReadOutcome) {
+        let counters = self.of(key);
+        match outcome {
+            ReadOutcome::Read(_) => counters.add(Series::ReadAnswered),
+            ReadOutcome::Refused(refusal) => {
+                counters.add(match refusal {
+                    Refusal::ForeignOwner { .. } => Series::ReadForeign,
+                    _ => Series::ReadStale,
+                });
+                counters.refused(*refusal);
+            }
         }
     }
 
     pub(crate) fn request_refused(&self) {
-        self.requests_refused.add();
+        self.requests_refused.fetch_add(1, Ordering::Relaxed);
         metrics::counter!("resource_bad_requests_total").increment(1);
     }
 
     pub(crate) fn store_failed(&self) {
-        self.store_failures.add();
+        self.store_failures.fetch_add(1, Ordering::Relaxed);
         metrics::counter!("resource_store_failures_total").increment(1);
     }
 
@@ -118,44 +114,160 @@ impl Metrics {
     }
 
     fn write_families(&self, text: &mut String) -> fmt::Result {
-        let fenced_off = self.stale_token_rejections()
-            + self.writes_foreign.value()
-            + self.reads_foreign.value()
-            + self.writes_without_token.value();
-        family(
-            text,
-            "resource_stale_token_rejections_total",
-            "Writes and claims refused for a stale fencing token.",
-        )?;
-        sample(text, "resource_stale_token_rejections_total", self.stale_token_rejections())?;
-        // No label for the type of the resource: a client could create unlimited types.
-        family(text, "redis_lease_fencing_rejected_total", "Requests that the fence check refused.")?;
-        sample(text, "redis_lease_fencing_rejected_total{downstream=\"resource\"}", fenced_off)?;
-        family(text, "resource_writes_total", "Well-formed writes, by outcome.")?;
-        sample(text, "resource_writes_total{outcome=\"accepted\"}", self.writes_accepted.value())?;
-        sample(text, "resource_writes_total{outcome=\"repeated\"}", self.writes_repeated.value())?;
-        sample(text, "resource_writes_total{outcome=\"stale\"}", self.writes_stale.value())?;
-        sample(text, "resource_writes_total{outcome=\"owner\"}", self.writes_foreign.value())?;
-        sample(text, "resource_writes_total{outcome=\"conflict\"}", self.writes_conflicting.value())?;
-        sample(text, "resource_writes_total{outcome=\"fenced\"}", self.writes_without_token.value())?;
-        family(text, "resource_reads_total", "Well-formed reads, by outcome.")?;
-        sample(text, "resource_reads_total{outcome=\"answered\"}", self.reads_answered.value())?;
-        sample(text, "resource_reads_total{outcome=\"stale\"}", self.reads_stale.value())?;
-        sample(text, "resource_reads_total{outcome=\"owner\"}", self.reads_foreign.value())?;
-        family(text, "resource_bad_requests_total", "Requests that were not well-formed.")?;
-        sample(text, "resource_bad_requests_total", self.requests_refused.value())?;
-        family(text, "resource_store_failures_total", "Requests that failed because the store did.")?;
-        sample(text, "resource_store_failures_total", self.store_failures.value())
+        for series in Series::ALL.chunk_by(|one, other| one.family() == other.family()) {
+            let (name, help) = series[0].family();
+            family(text, name, help)?;
+            for (resource_type, counters) in self.by_type().iter() {
+                for series in series {
+                    write!(text, "{name}{{resource_type=\"{}\"", escaped(resource_type))?;
+                    if let Some((label, value)) = series.label() {
+                        write!(text, ",{label}=\"{value}\"")?;
+                    }
+                    writeln!(text, "}} {}", counters.value(*series))?;
+                }
+            }
+        }
+        let (name, help) = ("resource_bad_requests_total", "Requests that were not well-formed.");
+        family(text, name, help)?;
+        writeln!(text, "{name} {}", self.requests_refused.load(Ordering::Relaxed))?;
+        let (name, help) = ("resource_store_failures_total", "Requests that failed because the store did.");
+        family(text, name, help)?;
+        writeln!(text, "{name} {}", self.store_failures.load(Ordering::Relaxed))
+    }
+
+    /// Returns the counters of the key's resource type.
+    fn of(&self, key: &ResourceKey) -> Arc<Counters> {
+        let mut by_type = self.by_type();
+        let resource_type = key.resource_type();
+        let mut resource_type = resource_type.as_deref().unwrap_or(OTHER);
+        if by_type.len() >= TYPES_MAX && !by_type.contains_key(resource_type) {
+            resource_type = OTHER;
+        }
+        if let Some(counters) = by_type.get(resource_type) {
+            return Arc::clone(counters);
+        }
+        let counters = Arc::new(Counters::new(resource_type));
+        by_type.insert(resource_type.into(), Arc::clone(&counters));
+        counters
+    }
+
+    fn sum(&self, series: Series) -> u64 {
+        self.by_type().values().map(|counters| counters.value(series)).sum()
+    }
+
+    fn by_type(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<Counters>>> {
+        self.by_type.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Counts a refusal of the fence check. A version conflict is not one.
-fn rejected(refusal: Refusal) {
-    if let Refusal::Stale { .. } = refusal {
-        metrics::counter!("resource_stale_token_rejections_total").increment(1);
+/// A time series of each resource type, in the order in which they are rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Series {
+    StaleToken,
+    FencedOff,
+    WriteAccepted,
+    WriteRepeated,
+    WriteStale,
+    WriteForeign,
+    WriteConflicting,
+    WriteFenced,
+    ReadAnswered,
+    ReadStale,
+    ReadForeign,
+}
+
+impl Series {
+    const ALL: [Self; 11] = [
+        Self::StaleToken,
+        Self::FencedOff,
+        Self::WriteAccepted,
+        Self::WriteRepeated,
+        Self::WriteStale,
+        Self::WriteForeign,
+        Self::WriteConflicting,
+        Self::WriteFenced,
+        Self::ReadAnswered,
+        Self::ReadStale,
+        Self::ReadForeign,
+    ];
+
+    /// Returns the name of its metric, and that metric's help text.
+    const fn family(self) -> (&'static str, &'static str) {
+        match self {
+            Self::StaleToken => (
+                "resource_stale_token_rejections_total",
+                "Writes and claims refused for a stale fencing token.",
+            ),
+            Self::FencedOff => {
+                ("redis_lease_fencing_rejected_total", "Requests that the fence check refused.")
+            }
+            Self::WriteAccepted
+            | Self::WriteRepeated
+            | Self::WriteStale
+            | Self::WriteForeign
+            | Self::WriteConflicting
+            | Self::WriteFenced => ("resource_writes_total", "Well-formed writes, by outcome."),
+            Self::ReadAnswered | Self::ReadStale | Self::ReadForeign => {
+                ("resource_reads_total", "Well-formed reads, by outcome.")
+            }
+        }
     }
-    if refusal.seen().is_some() {
-        metrics::counter!("redis_lease_fencing_rejected_total", "downstream" => "resource").increment(1);
+
+    /// Returns its label beside `resource_type`. The outcomes of refusals are those of [`Refusal::as_str`].
+    const fn label(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::StaleToken => None,
+            Self::FencedOff => Some(("downstream", "resource")),
+            Self::WriteAccepted => Some(("outcome", "accepted")),
+            Self::WriteRepeated => Some(("outcome", "repeated")),
+            Self::WriteStale | Self::ReadStale => Some(("outcome", "stale")),
+            Self::WriteForeign | Self::ReadForeign => Some(("outcome", "owner")),
+            Self::WriteConflicting => Some(("outcome", "conflict")),
+            Self::WriteFenced => Some(("outcome", "fenced")),
+            Self::ReadAnswered => Some(("outcome", "answered")),
+        }
+    }
+}
+
+/// The counters of one resource type.
+#[derive(Debug)]
+struct Counters {
+    values: [AtomicU64; Series::ALL.len()],
+    /// The names of the same series for the process's recorder.
+    keys: [Key; Series::ALL.len()],
+}
+
+const METADATA: Metadata<'_> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+
+impl Counters {
+    fn new(resource_type: &str) -> Self {
+        let resource_type = SharedString::from_shared(resource_type.into());
+        let key = |series: Series| {
+            let label = series.label().map(|(name, value)| Label::from_static_parts(name, value));
+            let labels = [Label::new("resource_type", resource_type.clone())].into_iter().chain(label);
+            Key::from_parts(series.family().0, labels.collect::<Vec<_>>())
+        };
+        Self { values: Default::default(), keys: Series::ALL.map(key) }
+    }
+
+    fn add(&self, series: Series) {
+        self.values[series as usize].fetch_add(1, Ordering::Relaxed);
+        let key = &self.keys[series as usize];
+        metrics::with_recorder(|recorder| recorder.register_counter(key, &METADATA).increment(1));
+    }
+
+    /// Counts a refusal of the fence check. A version conflict is not one.
+    fn refused(&self, refusal: Refusal) {
+        if let Refusal::Stale { .. } = refusal {
+            self.add(Series::StaleToken);
+        }
+        if refusal.seen().is_some() {
+            self.add(Series::FencedOff);
+        }
+    }
+
+    fn value(&self, series: Series) -> u64 {
+        self.values[series as usize].load(Ordering::Relaxed)
     }
 }
 
@@ -163,6 +275,7 @@ fn family(text: &mut String, name: &str, help: &str) -> fmt::Result {
     writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter")
 }
 
-fn sample(text: &mut String, series: &str, value: impl Display) -> fmt::Result {
-    writeln!(text, "{series} {value}")
+/// Escapes a label's value. Keys have no control characters.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -232,19 +232,24 @@ fn metrics_count_each_outcome_and_no_other_service() {
     let text = scrape(&app);
     for line in [
         "# TYPE resource_stale_token_rejections_total counter",
-        "resource_stale_token_rejections_total 2",
-        "redis_lease_fencing_rejected_total{downstream=\"resource\"} 3",
-        "resource_writes_total{outcome=\"accepted\"} 1",
-        "resource_writes_total{outcome=\"repeated\"} 1",
-        "resource_writes_total{outcome=\"stale\"} 1",
-        "resource_writes_total{outcome=\"owner\"} 1",
-        "resource_reads_total{outcome=\"answered\"} 1",
-        "resource_reads_total{outcome=\"stale\"} 1",
+        "resource_stale_token_rejections_total{resource_type=\"orders\"} 2",
+        "redis_lease_fencing_rejected_total{resource_type=\"orders\",downstream=\"resource\"} 3",
+        "resource_writes_total{resource_type=\"orders\",outcome=\"accepted\"} 1",
+        "resource_writes_total{resource_type=\"orders\",outcome=\"repeated\"} 1",
+        "resource_writes_total{resource_type=\"orders\",outcome=\"stale\"} 1",
+        "resource_writes_total{resource_type=\"orders\",outcome=\"owner\"} 1",
+        "resource_reads_total{resource_type=\"orders\",outcome=\"answered\"} 1",
+        "resource_reads_total{resource_type=\"orders\",outcome=\"stale\"} 1",
         "resource_bad_requests_total 0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
-    assert!(scrape(&other).contains("\nresource_stale_token_rejections_total 0\n"));
+    read(&other);
+    let of_other = scrape(&other);
+    assert!(
+        of_other.contains("\nresource_stale_token_rejections_total{resource_type=\"orders\"} 0\n"),
+        "{of_other}"
+    );
 }
 
 /// Checks every field of the events, which the audit reads.

@@ -27,7 +27,10 @@ fn a_conditional_write_needs_the_version_that_was_read() {
     assert_eq!(read(&app), json!({"value": "c", "max_fence": 0, "version": 2}));
     assert!(ask(&app, "GET /r/orders:42", &[], b"").head.contains("etag: \"2\""));
     let metrics = ask(&app, "GET /metrics", &[], b"").body;
-    assert!(metrics.contains("resource_writes_total{outcome=\"conflict\"} 2"), "{metrics}");
+    assert!(
+        metrics.contains(r#"resource_writes_total{resource_type="orders",outcome="conflict"} 2"#),
+        "{metrics}"
+    );
 }
 
 #[test]

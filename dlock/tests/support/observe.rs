@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use metrics::{
-    Counter, CounterFn, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, SharedString, Unit,
+    Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, SharedString, Unit,
 };
 use tracing::field::{Field, Visit};
 use tracing::span;
@@ -70,12 +70,23 @@ impl tracing::Subscriber for Events {
 
 /// Sums up samples by `name{label values}`.
 #[derive(Clone, Default)]
-pub struct Meter(Arc<Mutex<BTreeMap<String, f64>>>);
+pub struct Meter(Arc<Mutex<BTreeMap<String, Samples>>>);
+
+#[derive(Default)]
+struct Samples {
+    number: u32,
+    sum: f64,
+}
 
 impl Meter {
     /// Returns the sum of the samples, zero if there are none.
     pub fn sum(&self, name: &str) -> f64 {
-        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
+        self.0.lock().unwrap().get(name).map_or(0.0, |samples| samples.sum)
+    }
+
+    /// Returns the number of samples.
+    pub fn samples(&self, name: &str) -> u32 {
+        self.0.lock().unwrap().get(name).map_or(0, |samples| samples.number)
     }
 
     /// Returns true if there is a sample.
@@ -96,7 +107,10 @@ struct Cell {
 
 impl Cell {
     fn add(&self, value: f64) {
-        *self.meter.0.lock().unwrap().entry(self.name.clone()).or_default() += value;
+        let mut meter = self.meter.0.lock().unwrap();
+        let samples = meter.entry(self.name.clone()).or_default();
+        samples.number += 1;
+        samples.sum += value;
     }
 }
 
@@ -106,6 +120,18 @@ impl CounterFn for Cell {
     }
 
     fn absolute(&self, _: u64) {}
+}
+
+impl GaugeFn for Cell {
+    fn increment(&self, value: f64) {
+        self.add(value);
+    }
+
+    fn decrement(&self, value: f64) {
+        self.add(-value);
+    }
+
+    fn set(&self, _: f64) {}
 }
 
 impl HistogramFn for Cell {
@@ -125,8 +151,8 @@ impl metrics::Recorder for Meter {
         Counter::from_arc(self.cell(key))
     }
 
-    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::from_arc(self.cell(key))
     }
 
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {

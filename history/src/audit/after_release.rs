@@ -52,7 +52,7 @@ impl<'h> Judge<'h> for AfterRelease<'h> {
                 let releases = self.released.entry((process, key)).or_default();
                 releases.retain(|release| release.owner != owner && release.token != *token);
             }
-            Kind::LeaseReleaseRequested { key, owner, token } => {
+            Kind::LeaseReleaseRequested { key, owner, token, .. } => {
                 let release = Release { owner, token: *token, at: event.at };
                 self.released.entry((process, key)).or_default().push(release);
             }

@@ -17,9 +17,10 @@ use crate::vocabulary::{Kind, Name};
 ///
 /// let event = |process: &str, is_grant: bool| {
 ///     let (key, owner, process) = (Name::from("6b6e"), Name::from(process), Name::from(process));
+///     let (resource_type, ttl_millis, valid_micros) = (None, None, None);
 ///     let kind = match is_grant {
-///         false => Kind::LeaseRequested { key, owner, ttl_millis: None },
-///         true => Kind::LeaseAcquired { key, owner, token: 1, ttl_millis: None, valid_micros: None },
+///         false => Kind::LeaseRequested { resource_type, key, owner, ttl_millis },
+///         true => Kind::LeaseAcquired { resource_type, key, owner, token: 1, ttl_millis, valid_micros },
 ///     };
 ///     Event { at: Nanos(0), process, kind }
 /// };

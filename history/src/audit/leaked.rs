@@ -56,8 +56,8 @@ impl<'h> Judge<'h> for Leaked<'h> {
         }
         let process = &event.process;
         match &event.kind {
-            Kind::LeaseRequested { key, owner, ttl_millis }
-            | Kind::LeaseRetried { key, owner, ttl_millis } => {
+            Kind::LeaseRequested { key, owner, ttl_millis, .. }
+            | Kind::LeaseRetried { key, owner, ttl_millis, .. } => {
                 let new = Acquisition { process, ttl_millis: *ttl_millis, ended: None, convicted: false };
                 self.acquisitions.insert((key, owner), new);
             }

@@ -108,10 +108,10 @@ impl<'h> Judge<'h> for Stuck<'h> {
             // It owes nothing. What its servers do with its keys still counts.
             Kind::LeaseRequested { .. } | Kind::LeaseRetried { .. } | Kind::LeaseAcquired { .. }
                 if self.is_outside(process) => {}
-            Kind::LeaseRequested { key, owner, ttl_millis } => {
+            Kind::LeaseRequested { key, owner, ttl_millis, .. } => {
                 self.wait(key, owner, process, at, *ttl_millis);
             }
-            Kind::LeaseRetried { key, owner, ttl_millis } => {
+            Kind::LeaseRetried { key, owner, ttl_millis, .. } => {
                 let former = self.given_up.remove(process).filter(|(former, _)| *former == key);
                 self.wait(key, owner, process, former.map_or(at, |(_, since)| since), *ttl_millis);
             }

@@ -56,7 +56,7 @@ impl<'h> Judge<'h> for Unfair<'h> {
 
     fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
         match &event.kind {
-            Kind::LeaseQueued { key, owner, position } => {
+            Kind::LeaseQueued { key, owner, position, .. } => {
                 self.lines.entry(key).or_default().join(owner, *position, &event.process);
             }
             Kind::LeaseAcquired { key, owner, .. } | Kind::KeyGranted { key, owner, .. } => {

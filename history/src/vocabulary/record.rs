@@ -84,6 +84,8 @@ macro_rules! fields {
 }
 
 fields! {
+    /// the type of the resource that the lock guards; none in histories from before it was kept.
+    resource_type ResourceType = "resource_type": Name;
     /// the resource that the lock guards, hashed ([`dlock::id_hash`]); the same for the lock and the
     /// resource.
     key Key = "resource_id_hash": Name;
@@ -287,10 +289,11 @@ mod tests {
     #[test]
     fn every_field_that_is_written_has_its_slot() {
         let mut record = Record::new(EventName::LeaseRequested);
-        for name in [&mut record.key, &mut record.owner, &mut record.outcome, &mut record.client] {
+        for name in [&mut record.resource_type, &mut record.key, &mut record.owner, &mut record.outcome] {
             *name = Some(Name::from("text"));
         }
-        for name in [&mut record.step, &mut record.verb, &mut record.detail, &mut record.body] {
+        let others = [&mut record.client, &mut record.step, &mut record.verb];
+        for name in others.into_iter().chain([&mut record.detail, &mut record.body]) {
             *name = Some(Name::from("text"));
         }
         for number in [&mut record.token, &mut record.seq, &mut record.ttl_millis, &mut record.valid_micros] {
@@ -305,7 +308,7 @@ mod tests {
         record.effect = Some(Effect::links(LinkFault::Cut, [("a", "b")]));
         let fields = serde_json::to_value(&record).unwrap();
         let fields = fields.as_object().unwrap();
-        assert_eq!(fields.len(), 21);
+        assert_eq!(fields.len(), 22);
         let mut copy = Record::default();
         for (field, value) in fields {
             match value {
@@ -318,7 +321,7 @@ mod tests {
         // A value of the wrong type is dropped, and so is a field that the vocabulary lacks.
         copy.put_number(Slot::Key, 1);
         copy.put_text(Slot::Token, "1");
-        copy.put_text(Slot::of("resource_type"), "account");
+        copy.put_text(Slot::of("hostname"), "worker-4");
         assert_eq!(copy, record);
     }
 }

@@ -9,7 +9,8 @@ macro_rules! events {
     ($then:ident $($first:tt)?) => { dlock::lease_events! { with_lease_events { $then $($first)? } } };
 }
 
-/// Calls `$then` with the rows of dlock and with those below. Each event of a lease has a key and an owner.
+/// Calls `$then` with the rows of dlock and with those below. Each event of a lease has a key and an owner; old
+/// histories lack the type of the resource.
 macro_rules! with_lease_events {
     (
         { $then:ident $($first:tt)? }
@@ -23,7 +24,9 @@ macro_rules! with_lease_events {
         $then! {
             $($first)?
             "dlock" {
-                $( $(#[$doc])* $variant = $name { key: Name, owner: Name $(, $field: $type)* } )*
+                $( $(#[$doc])* $variant = $name {
+                    resource_type: Option<Name>, key: Name, owner: Name $(, $field: $type)*
+                } )*
             }
             "resource" {
                 /// The resource stored a write.

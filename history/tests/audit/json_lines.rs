@@ -19,6 +19,17 @@ fn an_event_is_written_as_one_json_line() {
 }
 
 #[test]
+fn the_type_of_a_resource_is_kept_and_may_be_missing() {
+    let old = r#"{"at":14,"process":"a","event":"lease_requested","resource_id_hash":"2f1a6b03c9de","owner_token_prefix":"a:7f3c9e12","ttl_millis":2000}"#;
+    let new = old.replace(r#""resource_id_hash""#, r#""resource_type":"orders","resource_id_hash""#);
+    for line in [old, &new] {
+        let mut written = Vec::new();
+        parse(line).unwrap().events[0].write_json(&mut written).unwrap();
+        assert_eq!(String::from_utf8(written).unwrap().trim_end(), line);
+    }
+}
+
+#[test]
 fn a_log_may_have_empty_lines_and_unknown_fields() {
     let log = "\n{\"at\":1,\"process\":\"a\",\"level\":\"INFO\",\"target\":\"fault\",\
                \"event\":\"fault_applied\",\"fault\":3,\"verb\":\"cut\",\

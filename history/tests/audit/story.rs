@@ -51,11 +51,11 @@ fn key() -> Name {
 }
 
 pub(crate) fn requested(worker: &str) -> Kind {
-    Kind::LeaseRequested { key: key(), owner: owner(worker), ttl_millis: Some(2000) }
+    Kind::LeaseRequested { resource_type: None, key: key(), owner: owner(worker), ttl_millis: Some(2000) }
 }
 
 pub(crate) fn retried(worker: &str) -> Kind {
-    Kind::LeaseRetried { key: key(), owner: owner(worker), ttl_millis: Some(2000) }
+    Kind::LeaseRetried { resource_type: None, key: key(), owner: owner(worker), ttl_millis: Some(2000) }
 }
 
 pub(crate) fn waiter_gone(worker: &str) -> Kind {
@@ -67,38 +67,57 @@ pub(crate) fn waiter_gone_from(worker: &str, position: u64) -> Kind {
 }
 
 pub(crate) fn queued(worker: &str, position: u64) -> Kind {
-    Kind::LeaseQueued { key: key(), owner: owner(worker), position }
+    Kind::LeaseQueued { resource_type: None, key: key(), owner: owner(worker), position }
 }
 
 pub(crate) fn acquired(worker: &str, token: u64) -> Kind {
-    let (key, owner) = (key(), owner(worker));
-    Kind::LeaseAcquired { key, owner, token, ttl_millis: Some(2000), valid_micros: Some(1_978_000) }
+    let (resource_type, key, owner) = (None, key(), owner(worker));
+    let (ttl_millis, valid_micros) = (Some(2000), Some(1_978_000));
+    Kind::LeaseAcquired { resource_type, key, owner, token, ttl_millis, valid_micros }
 }
 
 pub(crate) fn not_acquired(worker: &str) -> Kind {
-    Kind::LeaseNotAcquired { key: key(), owner: owner(worker), outcome: Some("timeout".into()) }
+    Kind::LeaseNotAcquired {
+        resource_type: None,
+        key: key(),
+        owner: owner(worker),
+        outcome: Some("timeout".into()),
+    }
 }
 
 pub(crate) fn renewed(worker: &str, token: u64) -> Kind {
-    Kind::LeaseRenewed { key: key(), owner: owner(worker), token, valid_micros: Some(1_978_000) }
+    Kind::LeaseRenewed {
+        resource_type: None,
+        key: key(),
+        owner: owner(worker),
+        token,
+        valid_micros: Some(1_978_000),
+    }
 }
 
 /// Returns the same renewal with a validity of `millis` milliseconds.
 pub(crate) fn valid_for(kind: Kind, millis: u64) -> Kind {
     match kind {
-        Kind::LeaseRenewed { key, owner, token, .. } => {
-            Kind::LeaseRenewed { key, owner, token, valid_micros: Some(millis * 1000) }
+        Kind::LeaseRenewed { resource_type, key, owner, token, .. } => {
+            let valid_micros = Some(millis * 1000);
+            Kind::LeaseRenewed { resource_type, key, owner, token, valid_micros }
         }
         kind => kind,
     }
 }
 
 pub(crate) fn lost(worker: &str, token: u64) -> Kind {
-    Kind::LeaseLost { key: key(), owner: owner(worker), token, outcome: Some("expired".into()) }
+    Kind::LeaseLost {
+        resource_type: None,
+        key: key(),
+        owner: owner(worker),
+        token,
+        outcome: Some("expired".into()),
+    }
 }
 
 pub(crate) fn release_requested(worker: &str, token: u64) -> Kind {
-    Kind::LeaseReleaseRequested { key: key(), owner: owner(worker), token }
+    Kind::LeaseReleaseRequested { resource_type: None, key: key(), owner: owner(worker), token }
 }
 
 pub(crate) fn struck(fault: u64, verb: &str) -> Kind {
@@ -126,7 +145,13 @@ fn effect(verb: &str) -> Effect {
 }
 
 pub(crate) fn released(worker: &str, token: u64, outcome: &str) -> Kind {
-    Kind::LeaseReleased { key: key(), owner: owner(worker), token, outcome: Some(outcome.into()) }
+    Kind::LeaseReleased {
+        resource_type: None,
+        key: key(),
+        owner: owner(worker),
+        token,
+        outcome: Some(outcome.into()),
+    }
 }
 
 pub(crate) fn entered(worker: &str, token: u64) -> Kind {

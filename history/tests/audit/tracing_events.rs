@@ -85,19 +85,32 @@ fn each_lease_event_becomes_a_history_event() {
     let holder = Owner::random(&Entropy, Some("a"));
     let events = recorded(|| emitted.iter().for_each(|event| event.emit(&lock, &holder)));
 
-    let (key, owner) = (|| lock.id_hash().into(), || "a:7f7f7f7f".into());
+    let (kind, key, owner) = (|| Some("orders".into()), || lock.id_hash().into(), || "a:7f7f7f7f".into());
     let (token, ttl_millis, valid_micros, outcome) =
         (7, Some(2000), Some(1_978_000), || Some("error".into()));
     let expected = [
-        Kind::LeaseRequested { key: key(), owner: owner(), ttl_millis },
-        Kind::LeaseQueued { key: key(), owner: owner(), position: 3 },
-        Kind::LeaseAcquired { key: key(), owner: owner(), token, ttl_millis, valid_micros },
-        Kind::LeaseNotAcquired { key: key(), owner: owner(), outcome: outcome() },
-        Kind::LeaseRenewed { key: key(), owner: owner(), token, valid_micros },
-        Kind::LeaseRenewFailed { key: key(), owner: owner(), token, outcome: outcome() },
-        Kind::LeaseLost { key: key(), owner: owner(), token, outcome: outcome() },
-        Kind::LeaseReleaseRequested { key: key(), owner: owner(), token },
-        Kind::LeaseReleased { key: key(), owner: owner(), token, outcome: outcome() },
+        Kind::LeaseRequested { resource_type: kind(), key: key(), owner: owner(), ttl_millis },
+        Kind::LeaseQueued { resource_type: kind(), key: key(), owner: owner(), position: 3 },
+        Kind::LeaseAcquired {
+            resource_type: kind(),
+            key: key(),
+            owner: owner(),
+            token,
+            ttl_millis,
+            valid_micros,
+        },
+        Kind::LeaseNotAcquired { resource_type: kind(), key: key(), owner: owner(), outcome: outcome() },
+        Kind::LeaseRenewed { resource_type: kind(), key: key(), owner: owner(), token, valid_micros },
+        Kind::LeaseRenewFailed {
+            resource_type: kind(),
+            key: key(),
+            owner: owner(),
+            token,
+            outcome: outcome(),
+        },
+        Kind::LeaseLost { resource_type: kind(), key: key(), owner: owner(), token, outcome: outcome() },
+        Kind::LeaseReleaseRequested { resource_type: kind(), key: key(), owner: owner(), token },
+        Kind::LeaseReleased { resource_type: kind(), key: key(), owner: owner(), token, outcome: outcome() },
     ];
     assert_eq!(events, expected.map(Ok));
 }

@@ -101,8 +101,8 @@ fn two_tasks_with_one_owner_token_are_two_holders() {
 #[test]
 fn a_lease_of_unknown_validity_is_no_evidence() {
     let unknown = match acquired("b", 2) {
-        Kind::LeaseAcquired { key, owner, token, ttl_millis, .. } => {
-            Kind::LeaseAcquired { key, owner, token, ttl_millis, valid_micros: None }
+        Kind::LeaseAcquired { resource_type, key, owner, token, ttl_millis, .. } => {
+            Kind::LeaseAcquired { resource_type, key, owner, token, ttl_millis, valid_micros: None }
         }
         kind => kind,
     };

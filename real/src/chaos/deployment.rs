@@ -20,6 +20,7 @@ use super::{ChaosError, Configuration};
 use crate::faults::{Direction, Link, Proxy};
 use crate::judgement::DATA_LOST;
 use crate::lab::actors::{Actor, ResourceActor};
+use crate::metrics::Targets;
 use crate::servers::Stage;
 use crate::stop::Stop;
 
@@ -41,6 +42,8 @@ pub(super) struct Deployment<'a> {
     lasting: Vec<Lasting>,
     /// The histories of killed processes.
     past: Vec<PathBuf>,
+    /// True if the workers serve their metrics.
+    serves_metrics: bool,
 }
 
 /// A fault in force.
@@ -63,18 +66,37 @@ struct Worker {
 
 impl<'a> Deployment<'a> {
     /// Starts the servers, the resource, the workers and the links.
-    pub(super) fn set_up(configuration: &'a Configuration) -> Result<Self, ChaosError> {
+    pub(super) fn set_up(
+        configuration: &'a Configuration,
+        targets: Option<&Targets>,
+    ) -> Result<Self, ChaosError> {
         let stage = Stage::new()?;
         let locks = Locks::start(&stage, configuration)?;
         let resource = ResourceActor::start(&stage, FOLDER, configuration.fence.as_str())?;
         let path = stage.directory().join("faults.jsonl");
         let events = Events::new(path).map_err(ChaosError::Events)?;
         let (workers, lasting, past) = (Vec::new(), Vec::new(), Vec::new());
-        let mut deployment =
-            Self { configuration, stage, locks, resource, workers, events, struck: 0, lasting, past };
+        let (struck, serves_metrics) = (0, targets.is_some());
+        let mut deployment = Self {
+            configuration,
+            stage,
+            locks,
+            resource,
+            workers,
+            events,
+            struck,
+            lasting,
+            past,
+            serves_metrics,
+        };
         for number in 0..configuration.workers {
             let worker = deployment.start_with_links(number)?;
             deployment.workers.push(worker);
+        }
+        if let Some(targets) = targets {
+            let actors = deployment.workers.iter().map(|worker| (worker.name.clone(), &worker.actor));
+            let actors = actors.chain([("resource".to_owned(), &deployment.resource.actor)]);
+            targets.set(actors.map(|(name, actor)| (name, actor.process.log().to_owned())));
         }
         Ok(deployment)
     }
@@ -112,6 +134,9 @@ impl<'a> Deployment<'a> {
         arguments.extend(["--claim", "on", "--check", check]);
         if number % 3 == 2 {
             arguments.extend(["--renew", "1h"]);
+        }
+        if self.serves_metrics {
+            arguments.extend(["--metrics", "127.0.0.1:0"]);
         }
         Ok(Actor::start(&self.stage, FOLDER, name, "worker", &arguments)?)
     }
@@ -155,6 +180,7 @@ impl<'a> Deployment<'a> {
         self.struck += 1;
         let on = effect::of(fault, &self.locks, self.workers.len());
         self.events.applied(number, fault, &on).map_err(ChaosError::Events)?;
+        self.count(fault, 1.0);
         self.lasting.push(Lasting { number, fault, on });
         self.make(fault)?;
         self.set_links();
@@ -162,6 +188,16 @@ impl<'a> Deployment<'a> {
             self.heal(fault)?;
         }
         Ok(fault)
+    }
+
+    /// Counts a fault that begins (`change` is 1) or ends (-1).
+    fn count(&self, fault: Fault, change: f64) {
+        let labels =
+            [("system", self.configuration.system.as_str().to_owned()), ("kind", fault.kind().name())];
+        if change > 0.0 {
+            metrics::counter!("chaos_faults_total", &labels).increment(1);
+        }
+        metrics::gauge!("chaos_faults_in_force", &labels).increment(change);
     }
 
     fn make(&mut self, fault: Fault) -> Result<(), ChaosError> {
@@ -186,6 +222,7 @@ impl<'a> Deployment<'a> {
         // No two faults in force are equal.
         let place = self.lasting.iter().position(|lasting| lasting.fault == fault);
         let lasting = place.map(|place| self.lasting.remove(place));
+        self.count(fault, -1.0);
         self.set_links();
         match fault {
             Fault::PauseWorker { worker } => self.workers[worker].actor.process.resume(),

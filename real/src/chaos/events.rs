@@ -71,6 +71,16 @@ impl Events {
     }
 
     fn note(&self, process: &str, kind: Kind) -> io::Result<()> {
+        let detail = match &kind {
+            Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => Some(detail),
+            Kind::ProcessCrashed { detail }
+            | Kind::ServerStopped { detail }
+            | Kind::ServerStarted { detail }
+            | Kind::ServerPromoted { detail } => detail.as_ref(),
+            _ => None,
+        };
+        let (name, detail) = (kind.name().as_str(), detail.map(Name::as_str));
+        tracing::info!(target: "fault", event = name, process, detail);
         let event = Event { at: machine_time(), process: Name::from(process), kind };
         event.write_json(io::BufWriter::new(&self.file))
     }

@@ -33,6 +33,7 @@ use serde_json::json;
 use crate::faults::FaultError;
 use crate::judgement::Judgement;
 use crate::lab::LabError;
+use crate::metrics::Targets;
 use crate::recording::{ReadError, read};
 use crate::servers::ServerError;
 use crate::stop::Stop;
@@ -176,7 +177,8 @@ pub enum ChaosError {
 
 /// Carries out the plan drawn from `configuration` and writes to the folder `out`: `plan.json`;
 /// `history.jsonl`, all events in one order; and `report.json`. Calls `on_strike` just before each fault
-/// strikes. Asked to stop, it reports on the run so far.
+/// strikes. With `targets`, the workers serve their metrics, and it has their ports. Asked to stop, it
+/// reports on the run so far.
 ///
 /// # Errors
 ///
@@ -185,6 +187,7 @@ pub fn run(
     configuration: &Configuration,
     out: &Path,
     stop: &Stop,
+    targets: Option<&Targets>,
     mut on_strike: impl FnMut(&str),
 ) -> Result<Report, ChaosError> {
     let Configuration { workers, keys, every, work, .. } = configuration;
@@ -208,7 +211,7 @@ pub fn run(
         .build()
         .map_err(ChaosError::Runtime)?;
     let _links = executor.enter();
-    let mut deployment = Deployment::set_up(configuration)?;
+    let mut deployment = Deployment::set_up(configuration, targets)?;
     if !deployment.all_served(SERVED_WITHIN, stop)? && !stop.is_asked() {
         return Err(ChaosError::Idle);
     }

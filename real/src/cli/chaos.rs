@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use real::chaos::{self, Configuration, FaultKind, Plan};
+use real::metrics::Targets;
 use real::stop::Stop;
 use real::systems::System;
 
 use resource::Fencing;
 
+use super::metrics::MetricsArgs;
 use super::{Outcome, fencing, print, span, written};
 
 /// The flags of `chaos`.
@@ -58,6 +60,8 @@ pub(crate) struct Chaos {
     /// The folder for histories, plans and reports: one folder for each system and each value of --fence.
     #[arg(long, value_name = "FOLDER", default_value = "target/chaos")]
     out: PathBuf,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 impl Chaos {
@@ -66,22 +70,24 @@ impl Chaos {
         let systems = if self.system.is_empty() { all } else { &self.system };
         let mut as_expected = true;
         let stop = super::stop_on_signals()?;
+        real::logs::install(None)?;
+        let targets = self.metrics.serve_aside("chaos")?;
         for system in systems.iter().take_while(|_| !stop.is_asked()) {
             let configuration = self.configuration(*system)?;
             if self.plan {
                 print(&Plan::draw(&configuration).to_string())?;
                 continue;
             }
-            as_expected &= self.run_one(&configuration, &stop)?;
+            as_expected &= self.run_one(&configuration, &stop, targets.as_ref())?;
         }
         Ok(as_expected)
     }
 
-    fn run_one(&self, configuration: &Configuration, stop: &Stop) -> Outcome {
+    fn run_one(&self, configuration: &Configuration, stop: &Stop, targets: Option<&Targets>) -> Outcome {
         let fence = configuration.fence.as_str();
         let out = self.out.join(format!("{}-{fence}-{}", configuration.system.as_str(), self.seed));
         print(&format!("{}, fencing {fence}, seed {}\n", configuration.system.as_str(), self.seed))?;
-        let report = chaos::run(configuration, &out, stop, |fault| {
+        let report = chaos::run(configuration, &out, stop, targets, |fault| {
             // Ignore a closed stdout.
             let _ = print(&format!("  {fault}\n"));
         })?;

@@ -114,7 +114,7 @@ impl Contend {
             polled: self.polled,
         };
         let executor = Builder::new_current_thread().enable_all().build()?;
-        self.metrics.serve(&executor)?;
+        self.metrics.serve("contend", &executor)?;
         let busy_poll = self.lock.busy_poll;
         let stop = super::stop_on_signals()?;
         let report = executor.block_on(async {

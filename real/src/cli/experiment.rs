@@ -11,6 +11,7 @@ use real::lab::{keep_histories, keep_text, try_keep};
 use real::systems::System;
 use toml::Value;
 
+use super::metrics::MetricsArgs;
 use super::{Outcome, print, span, written};
 
 /// The flags of `experiment`. Each replaces a field of the configuration; a field that the experiment does
@@ -44,12 +45,16 @@ pub(crate) struct Experiment {
     /// Keeps the history of each run in this folder, for `real audit`.
     #[arg(long, env = "DLOCK_HISTORIES", value_name = "FOLDER")]
     histories: Option<PathBuf>,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 impl Experiment {
     pub(crate) fn run(self) -> Outcome {
         let experiment = find(self.number)?;
         let (given, histories) = (self.out.clone(), self.histories.clone());
+        real::logs::install(None)?;
+        self.metrics.serve_aside("experiment")?;
         let settings = self.settings()?;
         let out = given.unwrap_or_else(|| results(experiment.number(), &settings));
         try_keep(&out, &settings.file.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;

@@ -82,7 +82,8 @@ impl Gen {
             try_keep(out, &[])?;
         }
         let executor = Builder::new_current_thread().enable_all().build()?;
-        self.metrics.serve(&executor)?;
+        real::logs::install(None)?;
+        self.metrics.serve("gen", &executor)?;
         let progress = Progress::new(self.keys);
         match self.system {
             Filled::Redis => self.fill_redis(&executor, &progress),

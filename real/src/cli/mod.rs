@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
+use real::logs;
 use real::recording::{Recorder, Recording};
 use real::stop::Stop;
 
@@ -98,10 +99,15 @@ impl Identity {
         self.history.as_deref().filter(|path| path.as_os_str() != "-")
     }
 
+    /// Starts the history, if one is asked for, and the log.
     pub(crate) fn record(&self, name: &str) -> Result<Option<Recording>, Box<dyn Error>> {
-        let Some(path) = &self.history else { return Ok(None) };
-        match Recorder::install(name, path) {
-            Ok(recording) => {
+        let Some(path) = &self.history else {
+            logs::install(None)?;
+            return Ok(None);
+        };
+        match Recorder::open(name, path) {
+            Ok((recorder, recording)) => {
+                logs::install(Some(recorder))?;
                 self.history().into_iter().for_each(|path| note("history", path));
                 Ok(Some(recording))
             }

@@ -10,6 +10,7 @@ use real::lab::{keep, try_keep};
 use real::peers::measure::{Configuration, PARTS, Results, TAKES};
 use real::peers::{OPTIONAL, compare};
 
+use super::metrics::MetricsArgs;
 use super::{Outcome, print, span, written};
 
 /// The page that `--write` writes.
@@ -59,6 +60,8 @@ pub(crate) struct Peers {
     /// The file for the raw results. By default target/peers.json, or real/results/peers.json with --write.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 impl Peers {
@@ -86,6 +89,8 @@ impl Peers {
         if self.write {
             files::try_outputs(&[Path::new(PAGE)], &[&out], Parents::Exist)?;
         }
+        real::logs::install(None)?;
+        self.metrics.serve_aside("peers")?;
         let results = compare(configuration, &self.without, |progress| eprintln!("{progress}"))?;
         print(&results.tables())?;
         keep(&results, &out)?;

@@ -77,7 +77,7 @@ impl Worker {
         let name = self.identity.name_or("worker");
         let recording = self.identity.record(&name)?;
         let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        self.metrics.serve(&executor)?;
+        self.metrics.serve("worker", &executor)?;
         let rounds = Mutex::new(Rounds::default());
         carry_out(&self.plan(name)?, &super::stop_on_signals()?, |done| {
             rounds.lock().unwrap_or_else(PoisonError::into_inner).add(&done);

@@ -82,11 +82,13 @@ pub(super) fn fairness(grants: &[(u64, u64)]) -> Fairness {
     let mut arrivals = grants.to_vec();
     arrivals.sort_unstable_by_key(|(_, attempt)| *attempt);
     let requested = |(key, attempt): &(u64, u64)| {
-        event(Kind::LeaseRequested { key: name(*key), owner: name(*attempt), ttl_millis: None })
+        let (key, owner) = (name(*key), name(*attempt));
+        event(Kind::LeaseRequested { resource_type: None, key, owner, ttl_millis: None })
     };
     let acquired = |(key, attempt): &(u64, u64)| {
-        let (key, owner) = (name(*key), name(*attempt));
-        event(Kind::LeaseAcquired { key, owner, token: attempt + 1, ttl_millis: None, valid_micros: None })
+        let (resource_type, key, owner) = (None, name(*key), name(*attempt));
+        let (token, ttl_millis, valid_micros) = (attempt + 1, None, None);
+        event(Kind::LeaseAcquired { resource_type, key, owner, token, ttl_millis, valid_micros })
     };
     let history: Vec<_> = arrivals.iter().map(requested).chain(grants.iter().map(acquired)).collect();
     Fairness::of(&history)

@@ -209,11 +209,17 @@ impl ResourceActor {
         self.ask("PUT", &path, &format!("X-Fence-Token: {token}\r\n"), "once more")
     }
 
-    /// Returns the value of a metric without labels.
+    /// Returns the sum of a metric's time series; zero if there is none yet.
     pub(crate) fn metric(&self, name: &str) -> Result<u64, LabError> {
         let (_, text) = self.ask("GET", "/metrics", "", "")?;
-        let sample = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-        sample.ok_or_else(|| LabError::Resource(io::Error::other(format!("it has no metric {name}"))))
+        if !text.contains(&format!("# TYPE {name} ")) {
+            return Err(LabError::Resource(io::Error::other(format!("it has no metric {name}"))));
+        }
+        let sample = |line: &str| {
+            let rest = line.strip_prefix(name).filter(|rest| rest.starts_with(['{', ' ']))?;
+            rest.rsplit_once(' ')?.1.parse::<u64>().ok()
+        };
+        Ok(text.lines().filter_map(sample).sum())
     }
 
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<(String, String), LabError> {

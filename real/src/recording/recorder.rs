@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use history::{EventName, Nanos, Record};
 use serde::Serialize;
 use tracing::{Event, Metadata, Subscriber, subscriber::Interest};
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::layer::{Context, Layer};
 
 use crate::clock::{machine_time, wall_unix_micros};
 
@@ -33,7 +33,7 @@ pub struct Recorder {
     output: Arc<Mutex<Output>>,
 }
 
-/// The handle that [`Recorder::install`] returns, to check for errors.
+/// The handle that [`Recorder::open`] returns, to check for errors.
 pub struct Recording(Arc<Mutex<Output>>);
 
 struct Output {
@@ -51,30 +51,22 @@ struct Line<'a> {
 }
 
 impl Recorder {
-    /// Makes the file at `path` the history of this process, named `process`; `-` is the standard output.
+    /// Makes the file at `path` the history of this process, named `process`; `-` is the standard output. The
+    /// caller chooses the threads whose events it receives: [`crate::logs::install`] makes it all.
     ///
     /// # Errors
     ///
-    /// An error of the file, an error if it has content, such as the history of an earlier process, or one
-    /// if another subscriber is installed.
-    pub fn install(process: &str, path: &Path) -> io::Result<Recording> {
-        let (recorder, recording) = Self::open(process, path)?;
-        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(recorder))
-            .map_err(io::Error::other)?;
-        Ok(recording)
-    }
-
-    /// As [`Recorder::install`], without installing it: the caller chooses the threads whose events it
-    /// receives.
-    ///
-    /// # Errors
-    ///
-    /// An error of the file, or an error if it has content.
+    /// An error of the file, or an error if it has content, such as the history of an earlier process.
     pub fn open(process: &str, path: &Path) -> io::Result<(Self, Recording)> {
         let to: Box<dyn Write + Send> =
             if path.as_os_str() == "-" { Box::new(io::stdout()) } else { Box::new(open(path)?) };
         let output = Arc::new(Mutex::new(Output { to, failure: None }));
         Ok((Self { process: process.into(), output: Arc::clone(&output) }, Recording(output)))
+    }
+
+    /// Returns true if the call site is an event of the vocabulary.
+    pub fn wants(metadata: &Metadata<'_>) -> bool {
+        !metadata.is_span() && EventName::ALL.iter().any(|event| event.target() == metadata.target())
     }
 
     fn write(&self, process: &str, record: &Record) {
@@ -117,17 +109,13 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn is_ours(metadata: &Metadata<'_>) -> bool {
-    !metadata.is_span() && EventName::ALL.iter().any(|event| event.target() == metadata.target())
-}
-
 impl<S: Subscriber> Layer<S> for Recorder {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if is_ours(metadata) { Interest::always() } else { Interest::never() }
+        if Self::wants(metadata) { Interest::always() } else { Interest::never() }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        is_ours(metadata)
+        Self::wants(metadata)
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {

@@ -130,6 +130,7 @@ impl Stage {
         let mut command = Command::new("sh");
         command.arg("-c").arg(NOTE_PID).arg(self.pids());
         command.arg(launch.quits_by.map_or("KILL", signal_name)).arg(&launch.program).args(&launch.arguments);
+        command.env_remove(crate::metrics::VARIABLE).env_remove(crate::logs::VARIABLE);
         command.envs(launch.environment.iter().cloned()).current_dir(&launch.directory).process_group(0);
         if let Some((user, group)) = launch.user {
             command.uid(user).gid(group);

@@ -218,7 +218,7 @@ impl<S: Store, P: Probed> Service<S, P> {
         let (key, write) = request::put(request, self.config.body_bytes_max).await?;
         let outcome = self.store.write(&key, &write, self.config.fencing).await?;
         self.note_write(&write, &outcome);
-        self.metrics.write_answered(&outcome);
+        self.metrics.write_answered(&key, &outcome);
         Ok(answer::write(outcome))
     }
 
@@ -226,7 +226,7 @@ impl<S: Store, P: Probed> Service<S, P> {
         let (key, read) = request::read(&request)?;
         let outcome = self.store.read(&key, &read, self.config.fencing).await?;
         sometimes!(self.probed, claim_refused, matches!(outcome, ReadOutcome::Refused(_)));
-        self.metrics.read_answered(&outcome);
+        self.metrics.read_answered(&key, &outcome);
         Ok(answer::read(outcome))
     }
 

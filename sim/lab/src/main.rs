@@ -12,6 +12,7 @@ use clap::{Parser, Subcommand};
 use history::VerdictKind;
 use lab::System;
 use lab::museum::Mutant;
+use lab::serve::{self, Ports};
 use resource::Fencing;
 use sim::Strategy;
 use sim::allocator::Allocator;
@@ -168,23 +169,11 @@ enum Command {
         out: Option<PathBuf>,
     },
     /// Serves the simulated Redis on a real port of this machine, for any Redis client.
-    ServeRedis {
-        /// The port on 127.0.0.1; 0 picks a free one.
-        #[arg(long)]
-        port: u16,
-    },
+    ServeRedis(Ports),
     /// Serves the simulated etcd on a real port of this machine, for etcdctl and any etcd client.
-    ServeEtcd {
-        /// The port on 127.0.0.1; 0 picks a free one.
-        #[arg(long)]
-        port: u16,
-    },
+    ServeEtcd(Ports),
     /// Serves the simulated ZooKeeper on a real port of this machine, for any ZooKeeper client.
-    ServeZookeeper {
-        /// The port on 127.0.0.1; 0 picks a free one.
-        #[arg(long)]
-        port: u16,
-    },
+    ServeZookeeper(Ports),
 }
 
 fn main() -> ExitCode {
@@ -248,12 +237,10 @@ fn main() -> ExitCode {
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, out.as_deref())
         }
-        Some(Command::ServeRedis { port }) => {
-            lab::serve::serve_redis(port).map(|()| true).map_err(Into::into)
-        }
-        Some(Command::ServeEtcd { port }) => lab::serve::serve_etcd(port).map(|()| true).map_err(Into::into),
-        Some(Command::ServeZookeeper { port }) => {
-            lab::serve::serve_zookeeper(port).map(|()| true).map_err(Into::into)
+        Some(Command::ServeRedis(ports)) => serve::serve_redis(ports).map(|()| true).map_err(Into::into),
+        Some(Command::ServeEtcd(ports)) => serve::serve_etcd(ports).map(|()| true).map_err(Into::into),
+        Some(Command::ServeZookeeper(ports)) => {
+            serve::serve_zookeeper(ports).map(|()| true).map_err(Into::into)
         }
     };
     match outcome {

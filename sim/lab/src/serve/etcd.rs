@@ -5,19 +5,19 @@ use std::net::SocketAddr;
 use sim::servers::etcd::EtcdHost;
 
 use super::host::{Hosting, LocalMachine, Served};
-use super::{ServeError, host};
+use super::{Ports, ServeError, host};
 
 /// The only member.
 const MEMBER: &str = "etcd-1";
 
-/// Serves a simulated etcd of one member on `127.0.0.1:port` until the process is stopped, and prints the
-/// address once it listens. Port 0 picks a free port.
+/// Serves a simulated etcd of one member on `ports` until the process is stopped, and prints the
+/// address once it listens.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub fn serve_etcd(port: u16) -> Result<(), ServeError> {
-    host::serve(port, served())
+pub fn serve_etcd(ports: Ports) -> Result<(), ServeError> {
+    host::serve(ports, served())
 }
 
 /// Serves a simulated etcd of one member on a free port until the returned value is dropped.

@@ -22,7 +22,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::oneshot;
 
-use super::ServeError;
+use super::metrics::{self, Counted, Counters};
+use super::{Ports, ServeError};
 
 /// This machine, with one port to listen on. Its disk is in memory, and ends with the process.
 #[derive(Clone)]
@@ -32,19 +33,20 @@ pub(super) struct LocalMachine {
     disk: Disk,
     /// A listener on the user's port. The port in the server's call of `listen` is ignored.
     listener: Arc<Mutex<Option<TcpListener>>>,
+    counters: Arc<Counters>,
 }
 
 impl LocalMachine {
     fn new(name: &'static str, listener: TcpListener) -> Self {
         let listener = Arc::new(Mutex::new(Some(listener)));
-        Self { name, started: Instant::now(), disk: Disk::new(), listener }
+        Self { name, started: Instant::now(), disk: Disk::new(), listener, counters: Arc::default() }
     }
 }
 
 impl dlock_runtime::Probed for LocalMachine {}
 
 impl Machine for LocalMachine {
-    type Stream = TcpStream;
+    type Stream = Counted;
     type Listener = LocalListener;
 
     fn name(&self) -> &str {
@@ -81,11 +83,12 @@ impl Machine for LocalMachine {
     }
 
     fn listen(&self, _: u16) -> io::Result<LocalListener> {
-        lock(&self.listener).take().map(LocalListener).ok_or_else(|| io::ErrorKind::AddrInUse.into())
+        let listener = lock(&self.listener).take().ok_or(io::ErrorKind::AddrInUse)?;
+        Ok(LocalListener { listener, counters: Arc::clone(&self.counters) })
     }
 
-    async fn connect(&self, address: &str) -> io::Result<TcpStream> {
-        TcpStream::connect(address).await
+    async fn connect(&self, address: &str) -> io::Result<Counted> {
+        Ok(Counted::new(TcpStream::connect(address).await?, &self.counters))
     }
 
     fn take_name(&self, _: &str) {}
@@ -94,21 +97,24 @@ impl Machine for LocalMachine {
 }
 
 /// A listener on a port of this machine.
-pub(super) struct LocalListener(TcpListener);
+pub(super) struct LocalListener {
+    listener: TcpListener,
+    counters: Arc<Counters>,
+}
 
 impl Accept for LocalListener {
-    type Stream = TcpStream;
+    type Stream = Counted;
 
-    async fn accept(&mut self) -> (TcpStream, String) {
+    async fn accept(&mut self) -> (Counted, String) {
         loop {
             // Accepting fails if a connection broke before, or if the machine has no free sockets.
-            let Ok((stream, peer)) = self.0.accept().await else {
+            let Ok((stream, peer)) = self.listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
             // Without TCP_NODELAY, small replies wait for one another. A failure costs only time.
             let _ = stream.set_nodelay(true);
-            return (stream, peer.to_string());
+            return (Counted::new(stream, &self.counters), peer.to_string());
         }
     }
 }
@@ -147,18 +153,23 @@ pub(super) struct Served<F> {
     pub(super) make: F,
 }
 
-/// Serves on `127.0.0.1:port` until the process is stopped, and prints the address once it listens.
+/// Serves on `127.0.0.1` until the process is stopped, and prints the address once it listens.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
 pub(super) fn serve<H: Host<LocalMachine>>(
-    port: u16,
+    ports: Ports,
     served: Served<impl FnOnce(SocketAddr) -> H>,
 ) -> Result<(), ServeError> {
-    let (runtime, listener, address) = listen(port)?;
-    println!("simulated {} listens on {address}; Ctrl-C stops it", served.name);
+    let (runtime, listener, address) = listen(ports.port)?;
     let machine = LocalMachine::new(served.machine, listener);
+    if let Some(port) = ports.metrics {
+        let (listener, address) = bind(&runtime, port)?;
+        eprintln!("metrics on http://{address}/metrics");
+        runtime.spawn(metrics::serve(listener, served.machine, Arc::clone(&machine.counters)));
+    }
+    println!("simulated {} listens on {address}; Ctrl-C stops it", served.name);
     runtime.block_on(async move { (served.make)(address).start(machine).await });
     Ok(())
 }
@@ -187,8 +198,13 @@ pub(super) fn host<H: Host<LocalMachine>>(
 
 fn listen(port: u16) -> Result<(Runtime, TcpListener, SocketAddr), ServeError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let (listener, address) = bind(&runtime, port)?;
+    Ok((runtime, listener, address))
+}
+
+fn bind(runtime: &Runtime, port: u16) -> Result<(TcpListener, SocketAddr), ServeError> {
     let error = |source| ServeError::Listen { port, source };
     let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", port))).map_err(error)?;
     let address = listener.local_addr().map_err(error)?;
-    Ok((runtime, listener, address))
+    Ok((listener, address))
 }

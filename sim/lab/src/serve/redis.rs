@@ -5,16 +5,16 @@ use std::net::SocketAddr;
 use sim::servers::redis::RedisHost;
 
 use super::host::{Hosting, LocalMachine, Served};
-use super::{ServeError, host};
+use super::{Ports, ServeError, host};
 
-/// Serves a simulated Redis on `127.0.0.1:port` until the process is stopped, and prints the address once it
-/// listens. Port 0 picks a free port.
+/// Serves a simulated Redis on `ports` until the process is stopped, and prints the address once it
+/// listens.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub fn serve_redis(port: u16) -> Result<(), ServeError> {
-    host::serve(port, served())
+pub fn serve_redis(ports: Ports) -> Result<(), ServeError> {
+    host::serve(ports, served())
 }
 
 /// Serves a simulated Redis on a free port until the returned value is dropped.

@@ -7,19 +7,19 @@ use std::time::Duration;
 use sim::servers::zookeeper::{EnsembleOptions, ZooKeeperHost};
 
 use super::host::{Hosting, LocalMachine, Served};
-use super::{ServeError, host};
+use super::{Ports, ServeError, host};
 
 /// The only member.
 const MEMBER: &str = "zookeeper";
 
-/// Serves a simulated standalone ZooKeeper on `127.0.0.1:port` until the process is stopped, and prints the
-/// address once it listens. Port 0 picks a free port.
+/// Serves a simulated standalone ZooKeeper on `ports` until the process is stopped, and prints the
+/// address once it listens.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub fn serve_zookeeper(port: u16) -> Result<(), ServeError> {
-    host::serve(port, served(EnsembleOptions::new([MEMBER])))
+pub fn serve_zookeeper(ports: Ports) -> Result<(), ServeError> {
+    host::serve(ports, served(EnsembleOptions::new([MEMBER])))
 }
 
 /// Serves a simulated standalone ZooKeeper on a free port until the returned value is dropped. Its sessions

@@ -1,0 +1,180 @@
+//! The dashboard and the alerts of `real/observability/`, against a live Prometheus: every query has data from
+//! programs that run.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/eventually.rs"]
+mod eventually;
+#[path = "support/promql.rs"]
+mod promql;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+
+use dlock::event::Outcome;
+use eventually::eventually;
+use lab::serve::{Ports, serve_redis};
+use promql::{Selector, grouped_by, selectors};
+use real::servers::{Launch, Persistence, Process, Prometheus, Redis, Stage, ask_http};
+use serde_json::Value;
+
+/// The values of the label `outcome` that only the resource has.
+const OF_RESOURCE: [&str; 7] = ["accepted", "repeated", "answered", "stale", "owner", "conflict", "fenced"];
+
+fn files() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/observability"))
+}
+
+/// Returns the queries of the dashboard, with a value for each of Grafana's variables.
+fn dashboard_queries() -> Vec<String> {
+    let dashboard = fs::read_to_string(files().join("dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&dashboard).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+    let queries = targets.map(|target| target["expr"].as_str().unwrap());
+    let filled = |query: &str| {
+        let query = query.replace("$__rate_interval", "1m");
+        query.replace("$system", ".*").replace("$resource_type", ".*")
+    };
+    queries.map(filled).inspect(|query| assert!(!query.contains('$'), "{query}")).collect()
+}
+
+/// Starts a program of this project and returns the port of its metrics, which it prints.
+fn start(stage: &Stage, name: &str, program: &str, arguments: &[&str]) -> (Process, u16) {
+    let launch = Launch::new(name, program, stage.directory()).args(arguments);
+    let mut process = stage.spawn(&launch).unwrap();
+    let port = eventually("its metrics are served", || {
+        assert!(process.exited().is_none(), "{}", process.last_words());
+        let log = fs::read_to_string(process.log()).unwrap();
+        let line =
+            log.lines().find(|line| line.starts_with("listening on ") || line.starts_with("metrics on "))?;
+        line.trim_end_matches("/metrics").rsplit(':').next()?.parse().ok()
+    });
+    (process, port)
+}
+
+fn real(stage: &Stage, name: &str, arguments: &[&str]) -> (Process, u16) {
+    start(stage, name, env!("CARGO_BIN_EXE_real"), arguments)
+}
+
+/// Returns two ports on which nothing listens.
+#[allow(clippy::disallowed_methods, reason = "asks the operating system for free ports")]
+fn free_ports() -> [u16; 2] {
+    let held = [0, 1].map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    held.map(|listener| listener.local_addr().unwrap().port())
+}
+
+/// Serves a simulated Redis until the test ends; returns its port and that of its metrics.
+#[allow(clippy::disallowed_methods, reason = "serves on a real port")]
+fn simulated_redis() -> [u16; 2] {
+    let [port, metrics] = free_ports();
+    std::thread::spawn(move || serve_redis(Ports { port, metrics: Some(metrics) }).unwrap());
+    eventually("it listens", || TcpStream::connect(("127.0.0.1", metrics)).ok());
+    [port, metrics]
+}
+
+#[test]
+fn rules_are_valid_and_fire_as_their_tests_demand() {
+    let tool = Prometheus::tool().unwrap();
+    for arguments in [
+        ["check", "rules", "alerts.yml"],
+        ["test", "rules", "alerts.test.yml"],
+        ["check", "config", "prometheus.yml"],
+    ] {
+        let checked = Command::new(&tool).args(arguments).current_dir(files()).output().unwrap();
+        let said = [&checked.stdout[..], &checked.stderr].concat();
+        assert!(checked.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said));
+    }
+}
+
+#[test]
+fn every_query_has_data_from_live_programs() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let [simulated, of_simulated] = simulated_redis();
+    let (_resource, resource) =
+        real(&stage, "resource", &["resource", "--listen", "127.0.0.1:0", "--store", "memory"]);
+    let (servers, at) = (redis.address(), format!("127.0.0.1:{resource}"));
+    // Three contend for two locks. They hold them for longer than a TTL, and renew.
+    let worker = ["worker", "--servers", &servers, "--resource", &at, "--contenders", "3", "--keys", "2"];
+    let work = ["--ttl", "600ms", "--work", "1s", "--renew", "1h", "--rounds", "1000000"];
+    let served = ["--metrics", "0"];
+    let (_worker, worker) = real(&stage, "worker", &[&worker[..], &work, &served].concat());
+    let servers = format!("127.0.0.1:{simulated}");
+    let load = ["contend", "--servers", &servers, "--rate", "20", "--for", "1h", "--work", "20ms"];
+    let (_contend, contend) = real(&stage, "contend", &[&load[..], &served].concat());
+    let run = ["chaos", "--system", "redis", "--for", "1h", "--every", "300ms", "--faults", "pause-worker"];
+    let (_chaos, chaos) =
+        real(&stage, "chaos", &[&run[..], &["--workers", "2", "--out", "out"], &served].concat());
+    let targets = [resource, worker, contend, chaos, of_simulated].map(|port| format!("127.0.0.1:{port}"));
+    let rules = files().join("alerts.yml");
+    let prometheus = Prometheus::start(
+        &stage,
+        &format!(
+            "global: {{scrape_interval: 500ms, evaluation_interval: 500ms}}\nrule_files: [{}]\nscrape_configs: \
+             [{{job_name: real, static_configs: [{{targets: {targets:?}}}]}}, {{job_name: children, \
+             http_sd_configs: [{{url: 'http://127.0.0.1:{chaos}/targets', refresh_interval: 1s}}]}}]\n",
+            rules.display(),
+        ),
+    )
+    .unwrap();
+    let has_data = |query: &str| !prometheus.query(query).unwrap().is_empty();
+    // The workers of the long run, and its resource.
+    for process in ["worker-1", "worker-2", "resource"] {
+        eventually(process, || has_data(&format!("up{{process='{process}'}} == 1")).then_some(()));
+    }
+    for query in dashboard_queries() {
+        eventually(&query, || has_data(&query).then_some(()));
+        check_labels(&prometheus, &query);
+    }
+    let rules = eventually("all rules are evaluated", || rules_of(&prometheus));
+    for alert in rules {
+        check_labels(&prometheus, &alert);
+    }
+}
+
+/// Returns the queries of all alerts, once each was evaluated.
+fn rules_of(prometheus: &Prometheus) -> Option<Vec<String>> {
+    let groups = prometheus.api("/api/v1/rules").unwrap();
+    let groups = groups["groups"].as_array()?;
+    let rules: Vec<&Value> = groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
+    assert!(rules.len() >= 10, "{rules:?}");
+    let broken = rules.iter().find(|rule| rule["health"] == "err");
+    assert_eq!(broken, None);
+    let is_evaluated = rules.iter().all(|rule| rule["health"] == "ok");
+    is_evaluated.then(|| rules.iter().map(|rule| rule["query"].as_str().unwrap().to_owned()).collect())
+}
+
+/// Checks that each metric in `query` has samples with the labels that the query uses.
+fn check_labels(prometheus: &Prometheus, query: &str) {
+    let all = selectors(query);
+    assert!(!all.is_empty(), "no metric in {query}");
+    let outcomes: BTreeSet<&str> = Outcome::ALL.map(Outcome::as_str).into_iter().chain(OF_RESOURCE).collect();
+    for Selector { metric, matchers } in all {
+        for (label, value) in &matchers {
+            let is_known = value.split('|').all(|value| outcomes.contains(value));
+            assert!(label != "outcome" || is_known, "{query}: outcome {value}");
+        }
+        let labels = matchers.into_iter().map(|(label, _)| label).chain(grouped_by(query));
+        let present: Vec<_> = labels.map(|label| format!("{label}!=''")).collect();
+        let with_labels = format!("{metric}{{{}}}", present.join(","));
+        eventually(&with_labels, || (!prometheus.query(&with_labels).unwrap().is_empty()).then_some(()));
+    }
+}
+
+#[test]
+fn every_long_running_command_can_serve_its_metrics() {
+    for command in ["worker", "contend", "gen", "chaos", "peers", "experiment"] {
+        let help = Command::new(env!("CARGO_BIN_EXE_real")).args([command, "--help"]).output().unwrap();
+        assert!(String::from_utf8_lossy(&help.stdout).contains("--metrics <PORT>"), "{command}");
+    }
+    let stage = Stage::new().unwrap();
+    let (_experiment, port) =
+        real(&stage, "experiment", &["experiment", "1", "--metrics", "0", "--out", "out"]);
+    let metrics = ask_http(port, "GET", "/metrics", "", "").unwrap();
+    assert!(metrics.contains(r#"real_info{command="experiment","#), "{metrics}");
+    let elsewhere = ask_http(port, "GET", "/", "", "").unwrap();
+    assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
+}
