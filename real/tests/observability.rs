@@ -9,6 +9,7 @@ mod promql;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
@@ -113,7 +114,7 @@ fn every_query_has_data_from_live_programs() {
     let prometheus = Prometheus::start(
         &stage,
         &format!(
-            "global: {{scrape_interval: 500ms, evaluation_interval: 500ms}}\nrule_files: [{}]\nscrape_configs: \
+            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [{}]\nscrape_configs: \
              [{{job_name: real, static_configs: [{{targets: {targets:?}}}]}}, {{job_name: children, \
              http_sd_configs: [{{url: 'http://127.0.0.1:{chaos}/targets', refresh_interval: 1s}}]}}]\n",
             rules.display(),
@@ -122,7 +123,7 @@ fn every_query_has_data_from_live_programs() {
     .unwrap();
     let has_data = |query: &str| !prometheus.query(query).unwrap().is_empty();
     // The workers of the long run, and its resource.
-    for process in ["worker-1", "worker-2", "resource"] {
+    for process in ["a", "b", "resource"] {
         eventually(process, || has_data(&format!("up{{process='{process}'}} == 1")).then_some(()));
     }
     for query in dashboard_queries() {
@@ -162,6 +163,27 @@ fn check_labels(prometheus: &Prometheus, query: &str) {
         let with_labels = format!("{metric}{{{}}}", present.join(","));
         eventually(&with_labels, || (!prometheus.query(&with_labels).unwrap().is_empty()).then_some(()));
     }
+}
+
+#[test]
+fn a_simulated_server_counts_its_connections_and_bytes() {
+    let [port, metrics] = simulated_redis();
+    let shows = |series: &str, value: u64| {
+        eventually(series, || {
+            let text = ask_http(metrics, "GET", "/metrics", "", "").unwrap();
+            text.contains(&format!("\n{series}{{server=\"redis\"}} {value}\n")).then_some(())
+        });
+    };
+    shows("sim_server_connections_total", 0);
+    let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    client.write_all(b"PING\r\n").unwrap();
+    client.read_exact(&mut [0; 7]).unwrap();
+    shows("sim_server_open_connections", 1);
+    shows("sim_server_received_bytes_total", 6);
+    shows("sim_server_sent_bytes_total", 7);
+    drop(client);
+    shows("sim_server_open_connections", 0);
+    shows("sim_server_connections_total", 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -12,9 +13,11 @@ use super::guard::Stage;
 use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
-use super::ready::{ask, await_ready};
+use super::ready::{ask_within, await_ready};
 
 const PACKAGE: &str = "prometheus";
+/// Timeout for an answer: a query reads from disk.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A Prometheus server.
 #[derive(Debug)]
@@ -90,5 +93,6 @@ impl Prometheus {
 
 /// Returns the answer to `GET path`. In HTTP/1.0, an answer has no chunks.
 fn server_answer(port: u16, path: &str) -> io::Result<String> {
-    ask(port, &format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n"), |_| false)
+    let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+    ask_within(port, &request, ANSWER_TIMEOUT, |_| false)
 }

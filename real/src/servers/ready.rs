@@ -60,9 +60,19 @@ fn explain_death(process: &Process, port: u16, status: std::process::ExitStatus)
 ///
 /// An error of the connection, or a second without an answer.
 pub fn ask(port: u16, question: &str, whole: impl Fn(&str) -> bool) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), ANSWER_TIMEOUT)?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+    ask_within(port, question, ANSWER_TIMEOUT, whole)
+}
+
+/// As [`ask`], with another timeout for each step.
+pub(super) fn ask_within(
+    port: u16,
+    question: &str,
+    timeout: Duration,
+    whole: impl Fn(&str) -> bool,
+) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
     stream.write_all(question.as_bytes())?;
     let mut answer = Vec::new();
     let mut part = [0; 4096];
