@@ -1,6 +1,6 @@
 //! A loop like that of a leader: one of several processes acts, and another takes over when it ends or stands
-//! still. The token is the term: what the leader writes must carry it, since a leader that pauses does not know
-//! that it was replaced.
+//! still. The token is the term: what the leader writes must carry it, since a leader that pauses does not
+//! know that it was replaced.
 //!
 //! Run it in two terminals: `cargo run --example leader -- redis://127.0.0.1:6379`, and stop one.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a live program")]

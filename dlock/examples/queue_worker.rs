@@ -1,6 +1,6 @@
 //! A worker of a job queue: several processes share the jobs, and each job is done under its lock. The lock
-//! keeps two workers from doing the same job at once; that a job is done is written where the job is, with the
-//! token, since a worker may pause past its lease.
+//! keeps two workers from doing the same job at once; that a job is done is written where the job is, with
+//! the token, since a worker may pause past its lease.
 //!
 //! Run it in two terminals: `cargo run --example queue_worker -- redis://127.0.0.1:6379`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a live program")]

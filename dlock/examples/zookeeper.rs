@@ -1,6 +1,6 @@
 //! ZooKeeper: locks below a node of their own, for a user who logs in.
 //!
-//! Run it: `cargo run --example zookeeper --features zookeeper -- zookeeper://app:secret@127.0.0.1:2181/prod`.
+//! Run it: `cargo run --example zookeeper --features zookeeper -- zookeeper://app:secret@localhost/prod`.
 
 use std::time::Duration;
 

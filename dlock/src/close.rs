@@ -1,26 +1,13 @@
 //! The end of a lock in its program.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dlock_runtime::{Instant, Runtime};
 
 use crate::backend::Backend;
 use crate::cleanup;
-use crate::held::{Held, Phase};
 use crate::lock::Lock;
-use crate::sync::{Changes, Guarded};
-
-/// The leases that a lock holds, and whether it is closed.
-pub(crate) struct Open<B: Backend> {
-    is_closed: AtomicBool,
-    /// Wakes those who wait for the lock to be closed.
-    closing: Changes,
-    granted: AtomicU64,
-    /// The leases whose handles exist, by the number of their grant.
-    held: Guarded<BTreeMap<u64, Weak<Held<B>>>>,
-}
 
 /// The result of [`Lock::close`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,44 +19,6 @@ pub struct Closed {
     pub unconfirmed: usize,
     /// True if no release or cleanup in the background is left.
     pub is_clean: bool,
-}
-
-impl<B: Backend> Default for Open<B> {
-    fn default() -> Self {
-        let (is_closed, granted) = (AtomicBool::new(false), AtomicU64::new(0));
-        Self { is_closed, closing: Changes::default(), granted, held: Guarded::default() }
-    }
-}
-
-impl<B: Backend> Open<B> {
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire)
-    }
-
-    /// Notes a lease; returns the number under which [`Open::ended`] forgets it.
-    pub(crate) fn began(&self, held: &Arc<Held<B>>) -> u64 {
-        let number = self.granted.fetch_add(1, Ordering::Relaxed);
-        self.held.lock().insert(number, Arc::downgrade(held));
-        number
-    }
-
-    /// Forgets a lease, whose handle is gone.
-    pub(crate) fn ended(&self, number: u64) {
-        self.held.lock().remove(&number);
-    }
-
-    /// Completes when the lock is closed.
-    pub(crate) async fn closed(&self) {
-        self.closing.until(|| self.is_closed().then_some(())).await;
-    }
-
-    /// Closes it; returns the leases that are held, and that nobody releases yet.
-    fn close(&self) -> Vec<Arc<Held<B>>> {
-        self.is_closed.store(true, Ordering::Release);
-        self.closing.announce();
-        let held: Vec<_> = self.held.lock().values().filter_map(Weak::upgrade).collect();
-        held.into_iter().filter(|held| held.phase() < Phase::Releasing).collect()
-    }
 }
 
 impl<B: Backend> Lock<B> {
@@ -103,14 +52,12 @@ impl<B: Backend> Lock<B> {
         let leases = context.open().close();
         // All are told before the first request is sent.
         let now = context.runtime().now();
-        leases.iter().for_each(|held| held.begin_release(now));
-        let released = Arc::new(AtomicUsize::new(0));
-        let count = leases.len();
-        for held in leases {
+        leases.iter().for_each(|lease| lease.tell_release(now));
+        let (count, released) = (leases.len(), Arc::new(AtomicUsize::new(0)));
+        for lease in leases {
             let released = Arc::clone(&released);
-            let until = cleanup::deadline(context, now, held.claim().ttl);
             cleanup::in_background(context, async move {
-                let is_released = held.release(held.now(), until).await.is_ok();
+                let is_released = lease.release_from(now).await;
                 released.fetch_add(usize::from(is_released), Ordering::AcqRel);
             });
         }

@@ -6,22 +6,22 @@ use std::time::Duration;
 use dlock_runtime::Runtime;
 
 use crate::backend::Backend;
-use crate::close::Open;
 use crate::lease::Terms;
 use crate::metrics::Meters;
+use crate::open::Open;
 use crate::options::{Options, OptionsError};
 use crate::sync::Tasks;
 
 /// The backend, the options and the counters of one lock. Clones share them.
-pub(crate) struct Context<B: Backend>(Arc<Inner<B>>);
+pub(crate) struct Context<B>(Arc<Inner<B>>);
 
-struct Inner<B: Backend> {
+struct Inner<B> {
     backend: B,
     options: Options,
     terms: Terms,
     meters: Meters,
     cleanups: Tasks,
-    open: Open<B>,
+    open: Open,
 }
 
 impl<B: Backend> Context<B> {
@@ -55,7 +55,7 @@ impl<B: Backend> Context<B> {
         &self.0.meters
     }
 
-    pub(crate) fn open(&self) -> &Open<B> {
+    pub(crate) fn open(&self) -> &Open {
         &self.0.open
     }
 
@@ -71,7 +71,7 @@ impl<B: Backend> Context<B> {
     }
 }
 
-impl<B: Backend> Clone for Context<B> {
+impl<B> Clone for Context<B> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime};
@@ -43,7 +43,8 @@ pub struct Handle<B: Backend> {
 impl<B: Backend> Handle<B> {
     pub(crate) fn new(held: Held<B>) -> Self {
         let held = Arc::new(held);
-        let number = held.context().open().began(&held);
+        let lease: Weak<Held<B>> = Arc::downgrade(&held);
+        let number = held.context().open().began(lease);
         Self { held, number }
     }
 

@@ -1,10 +1,12 @@
 //! The state of a lease that is held: shared by its handle, its watchdog and its release.
 
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
+use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use tracing::Instrument;
 
@@ -14,6 +16,7 @@ use crate::context::Context;
 use crate::error::{BackendError, LostError, ReleaseError, RenewError};
 use crate::event::{Event, Outcome};
 use crate::hold::Hold;
+use crate::open::Lease;
 use crate::sync::Changes;
 use crate::token::FencingToken;
 
@@ -291,6 +294,23 @@ impl<B: Backend> Held<B> {
 
     fn emit(&self, event: Event) {
         self.hold.span().in_scope(|| event.emit(&self.claim.key, &self.claim.owner));
+    }
+}
+
+impl<B: Backend> Lease for Held<B> {
+    fn is_unreleased(&self) -> bool {
+        self.phase() < Phase::Releasing
+    }
+
+    fn tell_release(&self, now: Instant) {
+        self.begin_release(now);
+    }
+
+    fn release_from(self: Arc<Self>, now: Instant) -> BoxFuture<'static, bool> {
+        Box::pin(async move {
+            let deadline = cleanup::deadline(&self.context, now, self.claim.ttl);
+            self.release(self.now(), deadline).await.is_ok()
+        })
     }
 }
 

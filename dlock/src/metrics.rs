@@ -15,10 +15,10 @@
 //! | `redis_lease_stale_release_total` | counter | | releases that found another owner or none, and changed nothing; these also count as `redis_lease_release_total` with the outcome `not_owner` |
 //! | `release_by_non_owner_total` | counter | | the same number, under another name in use |
 //!
-//! All have the labels `system` and `resource_type`. The names are those of the field guides and stay the same
-//! for every backend; `system` says which it is: `redis`, `redlock`, `etcd` or `zookeeper`
-//! ([`Backend::system`](crate::Backend::system)). `resource_type` is that of the [`LockKey`]: keep the number
-//! of types small, since each is a time series of its own. The values of `outcome` are those of
+//! All have the labels `system` and `resource_type`. The names are those of the field guides and stay the
+//! same for every backend; `system` says which it is: `redis`, `redlock`, `etcd` or `zookeeper`
+//! ([`Backend::system`](crate::Backend::system)). `resource_type` is that of the [`LockKey`]: keep the
+//! number of types small, since each is a time series of its own. The values of `outcome` are those of
 //! [`Outcome::as_str`]. The resource counts `redis_lease_fencing_rejected_total`.
 
 use std::collections::BTreeMap;
