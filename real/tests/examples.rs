@@ -1,5 +1,5 @@
 //! The examples of `dlock` on live servers, run as their first lines say.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 #[path = "support/eventually.rs"]
 mod eventually;

@@ -29,7 +29,7 @@
 //!
 //! One member serves at a time, in the order in which they are given: give each process an order of its own
 //! to spread the load. If a member can't be reached, stays silent or knows no leader, the client goes to the
-//! next one ([`BackendError::Isolated`](crate::BackendError::Isolated)). Watches move with the requests: the
+//! next one ([`BackendError::Isolated`]). Watches move with the requests: the
 //! keepalives, which only the leader can answer, show every third of a session that the member that serves
 //! the watches is in touch with it.
 

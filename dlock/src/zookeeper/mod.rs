@@ -19,7 +19,7 @@
 //! still answers pings.
 //!
 //! With the session, a holder loses its lease and a waiter its place in the queue: the waiter's call fails
-//! with [`BackendError::SessionLost`](crate::BackendError::SessionLost), and the next one begins at the end
+//! with [`BackendError::SessionLost`], and the next one begins at the end
 //! of the queue.
 
 // acquisition.rs is the recipe from top to bottom, place.rs one entry of a queue, queue.rs the order of

@@ -9,8 +9,8 @@ macro_rules! events {
     ($then:ident $($first:tt)?) => { dlock::lease_events! { with_lease_events { $then $($first)? } } };
 }
 
-/// Calls `$then` with the rows of dlock and with those below. Each event of a lease has a key and an owner; old
-/// histories lack the type of the resource.
+/// Calls `$then` with the rows of dlock and with those below. Each event of a lease has a key and an owner;
+/// old histories lack the type of the resource.
 macro_rules! with_lease_events {
     (
         { $then:ident $($first:tt)? }
