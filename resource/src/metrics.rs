@@ -11,9 +11,10 @@
 //! | `resource_bad_requests_total` | | requests that were not well-formed |
 //! | `resource_store_failures_total` | | requests that failed because the store did |
 //!
-//! `resource_type` is the type in the key ([`ResourceKey::resource_type`](crate::ResourceKey::resource_type)).
-//! It is `other` for keys without one, and for all types after the first 64: clients choose the keys, and must
-//! not be able to fill the memory. The counters of a type begin at zero with its first request.
+//! `resource_type` is the type in the key
+//! ([`ResourceKey::resource_type`](crate::ResourceKey::resource_type)). It is `other` for keys without one,
+//! and for all types after the first 64: clients choose the keys, and must not be able to fill the memory.
+//! The counters of a type begin at zero with its first request.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};

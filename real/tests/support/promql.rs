@@ -1,4 +1,5 @@
-//! Reads the metrics and labels of a query in PromQL, as far as the dashboard and the alerts use the language.
+//! Reads the metrics and labels of a query in PromQL, as far as the dashboard and the alerts use the
+//! language.
 
 /// A metric in a query, with its matchers: labels and the values that they are compared with.
 pub(crate) struct Selector {

@@ -1,7 +1,8 @@
 //! The simulated servers on real ports of this machine, for any client: `serve_…` serves until the process
 //! is stopped, `host_…` until the returned value is dropped.
 //!
-//! Only `host.rs` and `metrics.rs` use a real clock and a real network. Nothing here runs inside a simulation.
+//! Only `host.rs` and `metrics.rs` use a real clock and a real network. Nothing here runs inside a
+//! simulation.
 
 mod etcd;
 mod host;
