@@ -60,7 +60,6 @@ pub enum SetupError {
 }
 
 /// The beginning of the address of a socket of this machine; its path follows.
-#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper", feature = "tokio"))]
 pub(crate) const UNIX: &str = "unix:";
 
 #[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
@@ -79,7 +78,6 @@ pub(crate) fn check_addresses(addresses: &[impl AsRef<str>]) -> Result<Box<[Box<
     addresses.iter().map(|address| checked(address.as_ref())).collect()
 }
 
-#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
 pub(crate) fn is_address(address: &str) -> bool {
     if let Some(path) = address.strip_prefix(UNIX) {
         return path.starts_with('/') && !path.contains(char::is_control);
