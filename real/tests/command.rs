@@ -193,6 +193,15 @@ fn a_worker_that_does_not_check_pauses_before_it_writes() {
 }
 
 #[test]
+fn a_system_is_also_called_a_backend() {
+    for command in ["worker", "contend", "chaos", "gen"] {
+        let (code, _, error) = run(&mut real(&[command, "--backend", "mysql"]));
+        assert_eq!(code, Some(2));
+        assert!(error.contains("invalid value 'mysql'") && error.contains("redis"), "{command}: {error}");
+    }
+}
+
+#[test]
 fn a_worker_has_no_flag_for_fencing() {
     let (code, printed, _) = run(&mut real(&["worker", "--help"]));
     assert_eq!(code, Some(0));

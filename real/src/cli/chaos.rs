@@ -19,7 +19,7 @@ use super::{Outcome, fencing, print, span, written};
 #[derive(Args)]
 pub(crate) struct Chaos {
     /// The lock systems, one run after the other; by default all.
-    #[arg(long, env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
+    #[arg(long, visible_alias = "backend", env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
     system: Vec<System>,
     /// The duration of each run's faults.
     #[arg(

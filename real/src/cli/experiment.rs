@@ -24,7 +24,7 @@ pub(crate) struct Experiment {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The lock systems.
-    #[arg(long, env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
+    #[arg(long, visible_alias = "backend", env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
     system: Vec<System>,
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse)]

@@ -39,7 +39,7 @@ enum LeasesArg {
 #[derive(Args)]
 pub(crate) struct Gen {
     /// The kind of server.
-    #[arg(long, env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
+    #[arg(long, visible_alias = "backend", env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
     system: Filled,
     /// The server's address, host:port; by default the server that `real up` has started.
     #[arg(long, env = "DLOCK_SERVER", value_delimiter = ',')]

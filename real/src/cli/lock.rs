@@ -15,7 +15,7 @@ use super::state::State;
 #[derive(Args)]
 pub(crate) struct LockArgs {
     /// The lock system.
-    #[arg(long, env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
+    #[arg(long, visible_alias = "backend", env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
     pub(crate) system: System,
     /// Its addresses, host:port, separated by commas; by default those that `real up` has started.
     #[arg(long, env = "DLOCK_SERVERS", value_delimiter = ',')]
