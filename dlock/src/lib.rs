@@ -35,8 +35,8 @@
 //!
 //! # Map, in the order of reading
 //!
-//! 1. [`Lock`] acquires leases, with some [`Options`], on a [`LockKey`]. [`AcquireError`] and
-//!    [`TryAcquireError`] say why there is none.
+//! 1. [`Lock`] acquires leases, with some [`Options`] (a [`Budget`] derives their TTL), on a [`LockKey`].
+//!    [`AcquireError`] and [`TryAcquireError`] say why there is none.
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
 //!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release. [`Lock::close`]
 //!    releases all at the end of a program.
@@ -76,6 +76,7 @@
 mod any;
 mod attempt;
 mod backend;
+mod budget;
 mod cleanup;
 mod close;
 mod connect;
@@ -116,6 +117,7 @@ pub mod zookeeper;
 
 pub use any::AnyBackend;
 pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+pub use budget::Budget;
 pub use close::Closed;
 pub use connect::{ConnectError, ConnectOptions, UrlError};
 pub use dlock_runtime::{Backoff, Elapsed, Instant, Runtime, timeout_at};
