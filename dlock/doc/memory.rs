@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use dlock::{Acquisition, Answer, Backend, BackendError, Claim, FencingToken, Instant};
 use dlock::{LockKey, Owner, Released, Renewal, Runtime};
@@ -92,6 +93,10 @@ impl<R: Runtime> Acquisition for Attempt<R> {
 
     async fn release(&mut self, _: Instant) -> Result<Released, BackendError> {
         Ok(if self.change(None) { Released::Done } else { Released::NotOwner })
+    }
+
+    fn set_ttl(&mut self, ttl: Duration) {
+        self.claim.ttl = ttl;
     }
 
     fn needs_cleanup(&self) -> bool {

@@ -86,6 +86,10 @@ impl Acquisition for AnyAcquisition {
         self.0.boxed_release(deadline).await
     }
 
+    fn set_ttl(&mut self, ttl: Duration) {
+        self.0.erased_set_ttl(ttl);
+    }
+
     fn needs_cleanup(&self) -> bool {
         self.0.erased_needs_cleanup()
     }
@@ -144,6 +148,7 @@ trait ErasedAcquisition: Send {
     fn boxed_wait(&mut self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
     fn boxed_renew(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Renewal, BackendError>>;
     fn boxed_release(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Released, BackendError>>;
+    fn erased_set_ttl(&mut self, ttl: Duration);
     fn erased_needs_cleanup(&self) -> bool;
     fn erased_is_repeatable(&self) -> bool;
 }
@@ -163,6 +168,10 @@ impl<A: Acquisition> ErasedAcquisition for A {
 
     fn boxed_release(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Released, BackendError>> {
         Box::pin(self.release(deadline))
+    }
+
+    fn erased_set_ttl(&mut self, ttl: Duration) {
+        self.set_ttl(ttl);
     }
 
     fn erased_needs_cleanup(&self) -> bool {

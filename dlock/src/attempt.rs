@@ -17,6 +17,7 @@ use crate::handle::Handle;
 use crate::held::Held;
 use crate::hold::Hold;
 use crate::key::LockKey;
+use crate::lease::Terms;
 use crate::metrics::Meter;
 use crate::span::AcquireSpan;
 use crate::token::{FencingToken, Owner};
@@ -25,6 +26,7 @@ use crate::token::{FencingToken, Owner};
 /// after a failure.
 pub(crate) struct Attempt<'a, B: Backend> {
     context: &'a Context<B>,
+    terms: Terms,
     claim: Claim,
     acquisition: B::Acquisition,
     meter: Arc<Meter>,
@@ -38,16 +40,16 @@ pub(crate) struct Attempt<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Attempt<'a, B> {
-    pub(crate) fn begin(context: &'a Context<B>, key: &LockKey) -> Self {
-        let claim = Claim { key: key.clone(), owner: new_owner(context), ttl: context.terms().ttl };
+    pub(crate) fn begin(context: &'a Context<B>, key: &LockKey, terms: Terms) -> Self {
+        let claim = Claim { key: key.clone(), owner: new_owner(context), ttl: terms.ttl };
         let span = AcquireSpan::begin(context.backend().system(), &claim);
         span.span().in_scope(|| Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner));
         let meter = context.meters().of(key);
         meter.began();
         let started = context.runtime().now();
         let acquisition = context.backend().open(claim.clone());
-        let (position, abandoned) = (None, None);
-        Self { context, claim, acquisition, meter, span, started, position, abandoned, is_over: false }
+        let (position, abandoned, is_over) = (None, None, false);
+        Self { context, terms, claim, acquisition, meter, span, started, position, abandoned, is_over }
     }
 
     pub(crate) fn started(&self) -> Instant {
@@ -83,7 +85,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
         since: Instant,
         left: Duration,
     ) -> Option<Handle<B>> {
-        let valid_until = self.context.terms().valid_until(since, left);
+        let valid_until = self.terms.valid_until(since, left);
         let runtime = self.context.runtime();
         let granted_at = runtime.now();
         always!(runtime, validity_within_ttl, valid_until <= since + self.claim.ttl);

@@ -96,7 +96,8 @@ pub trait Acquisition: Send + 'static {
     /// releases. It may return too early or, without a queue, too late.
     fn wait(&mut self, deadline: Instant) -> impl Future<Output = Result<(), BackendError>> + Send;
 
-    /// Sets the lease back to its full TTL if this owner still holds it, and changes nothing otherwise.
+    /// Sets the lease back to its full TTL if this owner still holds it, and changes nothing otherwise. The
+    /// full TTL is that of the claim, or the last one given to [`Acquisition::set_ttl`].
     fn renew(&mut self, deadline: Instant) -> impl Future<Output = Result<Renewal, BackendError>> + Send;
 
     /// Ends the lease if this owner still holds it, and changes nothing otherwise.
@@ -104,6 +105,14 @@ pub trait Acquisition: Send + 'static {
     /// It must not overtake an earlier request of this acquisition, as far as the backend can order them. As
     /// long as an earlier request may still take effect, [`Acquisition::needs_cleanup`] stays true.
     fn release(&mut self, deadline: Instant) -> impl Future<Output = Result<Released, BackendError>> + Send;
+
+    /// Sets the TTL that later renewals request: whole milliseconds, at least one. Sends nothing.
+    ///
+    /// The default ignores it, which suits leases that live as long as the client's session. The lock trusts a
+    /// lease for the TTL set here or for what [`Acquisition::renew`] returns, whichever is shorter.
+    fn set_ttl(&mut self, ttl: Duration) {
+        let _ = ttl;
+    }
 
     /// Returns whether the server may have something of this acquisition without the client knowing it, now
     /// or later. The lock then releases it in the background until this returns false.

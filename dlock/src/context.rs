@@ -28,9 +28,7 @@ impl<B: Backend> Context<B> {
     /// Checks `options` against each other and against the backend's session.
     pub(crate) fn new(backend: B, options: Options) -> Result<Self, OptionsError> {
         let terms = options.terms()?;
-        if let Some(session) = backend.session_ttl().filter(|session| *session < terms.ttl) {
-            return Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session });
-        }
+        check_session(&backend, terms)?;
         let (meters, cleanups) = (Meters::new(backend.system()), Tasks::default());
         Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups, open: Open::default() })))
     }
@@ -51,6 +49,14 @@ impl<B: Backend> Context<B> {
         self.0.terms
     }
 
+    /// Returns the terms of a lease of `ttl`; without one, those of the options.
+    pub(crate) fn terms_of(&self, ttl: Option<Duration>) -> Result<Terms, OptionsError> {
+        let Some(ttl) = ttl else { return Ok(self.terms()) };
+        let terms = self.options().terms_of(ttl)?;
+        check_session(self.backend(), terms)?;
+        Ok(terms)
+    }
+
     pub(crate) fn meters(&self) -> &Meters {
         &self.0.meters
     }
@@ -68,6 +74,16 @@ impl<B: Backend> Context<B> {
         let mut random = [0; 8];
         self.runtime().fill_random(&mut random);
         self.options().backoff.wait(retry, random)
+    }
+}
+
+/// Checks that a lease with these terms can't outlive the backend's session.
+fn check_session<B: Backend>(backend: &B, terms: Terms) -> Result<(), OptionsError> {
+    match backend.session_ttl() {
+        Some(session) if session < terms.ttl => {
+            Err(OptionsError::TtlAboveSession { ttl: terms.ttl, session })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::event::Outcome;
+use crate::options::OptionsError;
 
 /// Why [`crate::Lock::try_acquire`] gave no handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +24,9 @@ pub enum TryAcquireError {
     /// The lock was closed: see [`crate::Lock::close`].
     #[error("the lock is closed, since the program ends")]
     Closed,
+    /// The TTL of a [`crate::Request`] can't be. Nothing was sent.
+    #[error(transparent)]
+    Ttl(#[from] OptionsError),
     /// The lock server failed. Any lease that it may have granted is being released.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -34,6 +38,7 @@ impl TryAcquireError {
             Self::Taken { .. } => Outcome::Contended,
             Self::Late => Outcome::Expired,
             Self::Closed => Outcome::Cancelled,
+            Self::Ttl(_) => Outcome::Error,
             Self::Backend(error) => error.outcome(),
         }
     }
@@ -88,6 +93,9 @@ pub enum AcquireError {
     /// The lock server refused, and would do so again.
     #[error(transparent)]
     Refused(BackendError),
+    /// The TTL of a [`crate::Request`] can't be. Nothing was sent.
+    #[error(transparent)]
+    Ttl(#[from] OptionsError),
 }
 
 impl AcquireError {
@@ -106,17 +114,21 @@ impl AcquireError {
             Self::Late => Outcome::Expired,
             Self::Closed => Outcome::Cancelled,
             Self::Unavailable(error) | Self::Refused(error) => error.outcome(),
+            Self::Ttl(_) => Outcome::Error,
         }
     }
 }
 
-/// Why [`crate::Handle::renew`] did not extend the lease.
+/// Why [`crate::Handle::renew`] or [`crate::Handle::renew_for`] did not extend the lease.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenewError {
     /// The lease is lost: stop the work.
     #[error(transparent)]
     Lost(#[from] LostError),
+    /// The TTL of [`crate::Handle::renew_for`] can't be. Nothing was sent, and the lease is as before.
+    #[error(transparent)]
+    Ttl(#[from] OptionsError),
     /// The lock server failed. The lease is still valid for [`crate::Handle::remaining`]: try again before
     /// that is over.
     #[error("not renewed: {0}")]

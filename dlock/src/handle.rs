@@ -18,8 +18,18 @@ use crate::watchdog::{self, Cap};
 /// The longest time for which [`Handle::release`] retries, in request timeouts, without the last request.
 const RELEASE_TIMEOUTS: u32 = 3;
 
-/// A lease that was granted. If it is dropped, the lease is released in the background; [`Handle::release`]
-/// reports how the release ended.
+/// A lease that was granted. [`Handle::release`] ends it and reports how that ended. A handle may move between
+/// tasks and threads.
+///
+/// # Drop
+///
+/// A handle that is dropped releases its lease in the background: it stops trusting the lease at once, and a
+/// task of the [`Runtime`] sends the release as soon as it runs, after any renewal in progress. It repeats the
+/// release until the server has answered, for at most one TTL (with a session: as long as the runtime runs).
+/// [`Lock::cleaned_up`](crate::Lock::cleaned_up) waits for such tasks.
+///
+/// If the runtime ends before, the rest is never sent: the lease ends by its TTL or with the client's session,
+/// and others wait until then. Call [`Handle::release`] where that matters.
 ///
 /// # Example
 ///
@@ -61,6 +71,18 @@ impl<B: Backend> Handle<B> {
     /// Returns the fencing token. Send it with every write that the lock protects.
     pub fn fence(&self) -> FencingToken {
         self.held.token()
+    }
+
+    /// Returns the time for which the lease lives on the server, counted from its grant or last renewal: whole
+    /// milliseconds. It may be trusted for less: see [`Handle::remaining`].
+    pub fn ttl(&self) -> Duration {
+        self.held.terms().ttl
+    }
+
+    /// Returns when the lease was acquired, on the runtime's clock: a reading from before the granted request
+    /// was sent, from which the validity and each [`Cap`] count.
+    pub fn acquired_at(&self) -> Instant {
+        self.held.acquired_at()
     }
 
     /// Returns how long the lease may still be trusted; zero once it is lost. The answer is out of date by
@@ -122,6 +144,37 @@ impl<B: Backend> Handle<B> {
     /// ```
     pub async fn renew(&self) -> Result<(), RenewError> {
         self.held.renew(self.held.valid_until()).await.map(|_| ())
+    }
+
+    /// Sets the lease to a TTL of `ttl`, counted from now, which later renewals keep, those of a watchdog
+    /// included. It may be longer or shorter than the one before, at least some milliseconds;
+    /// [`Options::request_timeout`](crate::Options::request_timeout) stays as it is.
+    ///
+    /// A shorter TTL shortens the validity before the request is sent, since the server may follow it even if
+    /// its answer gets lost. For the same reason a TTL stays in force if its renewal fails.
+    ///
+    /// # Errors
+    ///
+    /// [`RenewError::Ttl`] if no lease can have this TTL: nothing changes then. Otherwise as
+    /// [`Handle::renew`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// use std::time::Duration;
+    ///
+    /// let handle = lock.try_acquire(&key).await?;
+    /// // The next step takes longer than the others.
+    /// handle.renew_for(Duration::from_secs(60)).await?;
+    /// assert_eq!(handle.ttl(), Duration::from_secs(60));
+    /// assert!(handle.remaining() > Duration::from_secs(55));
+    /// # Ok(()) });
+    /// ```
+    pub async fn renew_for(&self, ttl: Duration) -> Result<(), RenewError> {
+        let terms = self.held.context().terms_of(Some(ttl))?;
+        self.held.renew_with(Some(terms), Instant::MAX).await.map(|_| ())
     }
 
     /// Runs `work` while the lease is held, and renews the lease every third of its TTL. When the lease is
@@ -235,7 +288,7 @@ impl<B: Backend> Drop for Handle<B> {
         let now = held.now();
         held.begin_release(now);
         cleanup::in_background(self.held.context(), async move {
-            let deadline = cleanup::deadline(held.context(), now, held.claim().ttl);
+            let deadline = cleanup::deadline(held.context(), now, held.ttl_max());
             // The result is in the events and metrics.
             let _ = held.release(held.now(), deadline).await;
         });

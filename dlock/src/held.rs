@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::{BackendError, LostError, ReleaseError, RenewError};
 use crate::event::{Event, Outcome};
 use crate::hold::Hold;
+use crate::lease::Terms;
 use crate::open::Lease;
 use crate::sync::Changes;
 use crate::token::FencingToken;
@@ -27,13 +28,20 @@ pub(crate) struct Held<B: Backend> {
     token: FencingToken,
     hold: Hold,
     acquired_at: Instant,
-    /// In nanoseconds on the runtime's clock. It only grows.
+    /// The TTL of the grant, or of the last renewal that changed it, in nanoseconds.
+    ttl: AtomicU64,
+    /// The longest of these TTLs: that of the lease on the server at most, as a renewal without an answer may
+    /// or may not have taken effect.
+    ttl_max: AtomicU64,
+    /// In nanoseconds on the runtime's clock. It grows, except when the TTL becomes shorter.
     valid_until: AtomicU64,
     phase: AtomicU8,
     /// Counts the calls of `keep_alive`: a renewal loop ends when it is not the latest.
     loops: AtomicU64,
     /// Wakes those who wait for a new phase or loop.
     changed: Changes,
+    /// Wakes the renewal loop when the validity becomes shorter.
+    shortened: Changes,
     /// Locked by the renewal or release in progress, so that none overtakes another.
     tracked: Mutex<Tracked<B::Acquisition>>,
 }
@@ -63,16 +71,20 @@ impl<B: Backend> Held<B> {
         acquired_at: Instant,
         valid_until: Instant,
     ) -> Self {
+        let ttl = nanos(claim.ttl);
         Self {
             context,
             claim,
             token,
             hold,
             acquired_at,
+            ttl: AtomicU64::new(ttl),
+            ttl_max: AtomicU64::new(ttl),
             valid_until: AtomicU64::new(valid_until.as_nanos()),
             phase: AtomicU8::new(Phase::Held as u8),
             loops: AtomicU64::new(0),
             changed: Changes::default(),
+            shortened: Changes::default(),
             tracked: Mutex::new(Tracked::new(acquisition)),
         }
     }
@@ -99,6 +111,17 @@ impl<B: Backend> Held<B> {
 
     pub(crate) fn acquired_at(&self) -> Instant {
         self.acquired_at
+    }
+
+    /// Returns the present terms of the lease.
+    pub(crate) fn terms(&self) -> Terms {
+        let ttl = Duration::from_nanos(self.ttl.load(Ordering::Acquire));
+        Terms { ttl, drift: self.context.options().drift.of(ttl) }
+    }
+
+    /// Returns the longest time for which the lease may live on the server without another renewal.
+    pub(crate) fn ttl_max(&self) -> Duration {
+        Duration::from_nanos(self.ttl_max.load(Ordering::Acquire))
     }
 
     pub(crate) fn valid_until(&self) -> Instant {
@@ -132,6 +155,11 @@ impl<B: Backend> Held<B> {
         self.changed.until_or_at(self.runtime(), || self.valid_until(), lost).await;
     }
 
+    /// Completes when the validity next becomes shorter than it was at this call.
+    pub(crate) fn shortened(&self) -> impl Future<Output = ()> + Send {
+        self.shortened.next()
+    }
+
     /// Begins another renewal loop, and ends the one before; returns its number.
     pub(crate) fn begin_loop(&self) -> u64 {
         let number = self.loops.fetch_add(1, Ordering::AcqRel) + 1;
@@ -147,8 +175,20 @@ impl<B: Backend> Held<B> {
 
     /// Requests the full TTL again, until `deadline` or the end of the validity; returns when to do so next.
     pub(crate) async fn renew(&self, deadline: Instant) -> Result<Instant, RenewError> {
+        self.renew_with(None, deadline).await
+    }
+
+    /// Changes the terms of the lease, if others are given, and renews it as [`Held::renew`] does.
+    pub(crate) async fn renew_with(
+        &self,
+        terms: Option<Terms>,
+        deadline: Instant,
+    ) -> Result<Instant, RenewError> {
         let mut tracked = self.tracked.lock().await;
         self.check()?;
+        if let Some(terms) = terms {
+            self.change(terms, &mut tracked.acquisition);
+        }
         let deadline = deadline.min(self.valid_until());
         let answer = self.request_renewal(&mut tracked.acquisition, deadline).await;
         // A lease whose validity is over stays lost, even if the server has renewed it: the loss may have
@@ -176,6 +216,19 @@ impl<B: Backend> Held<B> {
         }
     }
 
+    /// Changes the terms for this renewal and all later ones. A shorter TTL shortens the validity at once: the
+    /// renewal may take effect although its answer gets lost.
+    fn change(&self, terms: Terms, acquisition: &mut B::Acquisition) {
+        acquisition.set_ttl(terms.ttl);
+        self.ttl.store(nanos(terms.ttl), Ordering::Release);
+        self.ttl_max.fetch_max(nanos(terms.ttl), Ordering::AcqRel);
+        let until = terms.valid_until(self.now(), terms.ttl).as_nanos();
+        if self.valid_until.fetch_min(until, Ordering::AcqRel) > until {
+            self.changed.announce();
+            self.shortened.announce();
+        }
+    }
+
     async fn request_renewal(
         &self,
         acquisition: &mut B::Acquisition,
@@ -190,7 +243,7 @@ impl<B: Backend> Held<B> {
     }
 
     fn extend(&self, since: Instant, left: Duration) -> Instant {
-        let terms = self.context.terms();
+        let terms = self.terms();
         let until = terms.valid_until(since, left);
         let spare = || self.valid_until().saturating_since(self.now());
         always!(self.runtime(), extended_before_loss, !spare().is_zero());
@@ -267,7 +320,7 @@ impl<B: Backend> Held<B> {
         if needs_cleanup {
             self.clean_up(&mut tracked);
         }
-        answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.claim.ttl, source })
+        answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.ttl_max(), source })
     }
 
     /// Starts a cleanup once the validity is over.
@@ -280,7 +333,7 @@ impl<B: Backend> Held<B> {
     fn clean_up(&self, tracked: &mut Tracked<B::Acquisition>) {
         let unused = self.context.backend().open(self.claim.clone());
         let acquisition = mem::replace(&mut tracked.acquisition, unused);
-        cleanup::start(&self.context, acquisition, self.claim.ttl);
+        cleanup::start(&self.context, acquisition, self.ttl_max());
     }
 
     fn advance(&self, from: Phase, to: Phase) -> bool {
@@ -312,6 +365,11 @@ impl<B: Backend> Lease for Held<B> {
             self.release(self.now(), deadline).await.is_ok()
         })
     }
+}
+
+/// Returns a TTL in nanoseconds; the longest one has 55 bits.
+fn nanos(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_nanos()).unwrap_or(u64::MAX)
 }
 
 probes! {

@@ -35,8 +35,8 @@
 //!
 //! # Map, in the order of reading
 //!
-//! 1. [`Lock`] acquires leases, with some [`Options`] (a [`Budget`] derives their TTL), on a [`LockKey`].
-//!    [`AcquireError`] and [`TryAcquireError`] say why there is none.
+//! 1. [`Lock`] acquires leases, with some [`Options`] (a [`Budget`] derives their TTL), on a [`LockKey`]; a
+//!    [`Request`] may have a TTL of its own. [`AcquireError`] and [`TryAcquireError`] say why there is none.
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
 //!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release. [`Lock::close`]
 //!    releases all at the end of a program.
@@ -98,6 +98,7 @@ mod options;
 pub mod redis;
 #[cfg(feature = "redis")]
 pub mod redlock;
+mod request;
 mod retry;
 #[cfg(feature = "tls")]
 mod secured;
@@ -127,6 +128,7 @@ pub use key::{KeyError, LockKey, id_hash};
 pub use lease::DriftMargin;
 pub use lock::Lock;
 pub use options::{Options, OptionsError};
+pub use request::Request;
 pub use setup::SetupError;
 pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 #[cfg(feature = "tokio")]

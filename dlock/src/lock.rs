@@ -14,7 +14,9 @@ use crate::context::Context;
 use crate::error::{AcquireError, BackendError, TryAcquireError};
 use crate::handle::Handle;
 use crate::key::LockKey;
+use crate::lease::Terms;
 use crate::options::{Options, OptionsError};
+use crate::request::Request;
 use crate::retry::wait_for_holder;
 
 /// Acquires locks on one lock server, all with the same options. Clones are cheap and share the server's
@@ -75,11 +77,51 @@ impl<B: Backend> Lock<B> {
     /// # Ok(()) });
     /// ```
     pub async fn acquire(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+        self.request(key).acquire(deadline).await
+    }
+
+    /// Requests the lease on `key` once, for at most [`Options::request_timeout`].
+    ///
+    /// # Errors
+    ///
+    /// [`TryAcquireError::Taken`] if another owner has it, with the time left to that lease.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// use dlock::TryAcquireError;
+    ///
+    /// let first = lock.try_acquire(&key).await?;
+    /// match lock.try_acquire(&key).await {
+    ///     Err(TryAcquireError::Taken { retry_after }) => println!("busy for {retry_after:?}"),
+    ///     other => panic!("two holders: {first:?} and {other:?}"),
+    /// }
+    /// # Ok(()) });
+    /// ```
+    pub async fn try_acquire(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
+        self.request(key).try_acquire().await
+    }
+
+    /// Begins a request for the lease on `key` that differs from the options; nothing is sent before
+    /// [`Request::acquire`] or [`Request::try_acquire`].
+    pub fn request<'a>(&'a self, key: &'a LockKey) -> Request<'a, B> {
+        Request::new(self, key)
+    }
+
+    /// Requests and waits until `deadline` or the end of the lock.
+    pub(crate) async fn acquire_by(
+        &self,
+        key: &LockKey,
+        terms: Terms,
+        deadline: Instant,
+    ) -> Result<Handle<B>, AcquireError> {
         let open = self.0.open();
         if open.is_closed() {
             return Err(AcquireError::Closed);
         }
-        let (mut acquired, mut closed) = (pin!(self.acquire_open(key, deadline)), pin!(open.closed()));
+        let (mut acquired, mut closed) = (pin!(self.acquire_open(key, terms, deadline)), pin!(open.closed()));
         let result = poll_fn(|cx| match acquired.as_mut().poll(cx) {
             Poll::Pending => closed.as_mut().poll(cx).map(|()| Err(AcquireError::Closed)),
             done => done,
@@ -88,8 +130,13 @@ impl<B: Backend> Lock<B> {
         result.await.and_then(|handle| if open.is_closed() { Err(AcquireError::Closed) } else { Ok(handle) })
     }
 
-    async fn acquire_open(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
-        let mut attempt = Attempt::begin(&self.0, key);
+    async fn acquire_open(
+        &self,
+        key: &LockKey,
+        terms: Terms,
+        deadline: Instant,
+    ) -> Result<Handle<B>, AcquireError> {
+        let mut attempt = Attempt::begin(&self.0, key, terms);
         let mut now = attempt.started();
         if now >= deadline {
             return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
@@ -125,37 +172,22 @@ impl<B: Backend> Lock<B> {
         Err(attempt.fail(failure, AcquireError::outcome))
     }
 
-    /// Requests the lease on `key` once, for at most [`Options::request_timeout`].
-    ///
-    /// # Errors
-    ///
-    /// [`TryAcquireError::Taken`] if another owner has it, with the time left to that lease.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
-    /// # example::run(async |lock, _, key| {
-    /// use dlock::TryAcquireError;
-    ///
-    /// let first = lock.try_acquire(&key).await?;
-    /// match lock.try_acquire(&key).await {
-    ///     Err(TryAcquireError::Taken { retry_after }) => println!("busy for {retry_after:?}"),
-    ///     other => panic!("two holders: {first:?} and {other:?}"),
-    /// }
-    /// # Ok(()) });
-    /// ```
-    pub async fn try_acquire(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
+    /// Requests once.
+    pub(crate) async fn acquire_once(
+        &self,
+        key: &LockKey,
+        terms: Terms,
+    ) -> Result<Handle<B>, TryAcquireError> {
         let open = self.0.open();
         if open.is_closed() {
             return Err(TryAcquireError::Closed);
         }
-        let handle = self.try_acquire_open(key).await?;
+        let handle = self.try_acquire_open(key, terms).await?;
         if open.is_closed() { Err(TryAcquireError::Closed) } else { Ok(handle) }
     }
 
-    async fn try_acquire_open(&self, key: &LockKey) -> Result<Handle<B>, TryAcquireError> {
-        let mut attempt = Attempt::begin(&self.0, key);
+    async fn try_acquire_open(&self, key: &LockKey, terms: Terms) -> Result<Handle<B>, TryAcquireError> {
+        let mut attempt = Attempt::begin(&self.0, key, terms);
         let now = attempt.started();
         let error = match attempt.request(now, now + self.options().request_timeout).await {
             Some(Ok(Answer::Granted { token, since, left })) => match attempt.accept(token, since, left) {

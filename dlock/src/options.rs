@@ -61,11 +61,15 @@ impl Options {
         }
     }
 
-    /// Returns the terms of every lease, if these options are valid.
+    /// Returns the terms of a lease with the TTL of these options, if they are valid.
     pub(crate) fn terms(&self) -> Result<Terms, OptionsError> {
         self.check_instance()?;
         self.check_waits()?;
-        let given = self.ttl;
+        self.terms_of(self.ttl)
+    }
+
+    /// Returns the terms of a lease of `given`, if it can be.
+    pub(crate) fn terms_of(&self, given: Duration) -> Result<Terms, OptionsError> {
         let ttl = Duration::from_millis(u64::try_from(given.as_millis()).unwrap_or(u64::MAX));
         if ttl.is_zero() {
             return Err(OptionsError::TtlZero { ttl: given });

@@ -33,6 +33,11 @@ impl Changes {
         self.0.notify_waiters();
     }
 
+    /// Completes at the first announcement after this call.
+    pub(crate) fn next(&self) -> impl Future<Output = ()> + Send {
+        self.0.notified()
+    }
+
     /// Waits until `check` returns a value. It runs at once and after every announcement.
     pub(crate) async fn until<T>(&self, mut check: impl FnMut() -> Option<T>) -> T {
         loop {

@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dlock_runtime::{Runtime, probes, reached, sometimes};
-use futures_util::future::select;
+use futures_util::future::{Either, select};
 
 use crate::backend::Backend;
 use crate::error::{LostError, RenewError};
@@ -57,11 +57,20 @@ pub(crate) fn keep_alive<B: Backend>(held: &Arc<Held<B>>, cap: Cap) {
 /// Renews until the lease is lost or the cap is reached; returns which.
 async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
     let runtime = held.runtime();
-    let terms = held.context().terms();
     let end = held.acquired_at() + cap.0;
-    let mut due = terms.renew_at(held.valid_until() + terms.drift - terms.ttl, terms.ttl);
+    let first_due = || {
+        let terms = held.terms();
+        terms.renew_at(held.valid_until() + terms.drift - terms.ttl, terms.ttl)
+    };
+    let mut due = first_due();
     loop {
-        runtime.sleep_until(due.min(end).min(held.valid_until())).await;
+        // Before the look at the validity, so that no change is missed.
+        let shortened = held.shortened();
+        let wake = runtime.sleep_until(due.min(end).min(held.valid_until()));
+        if let Either::Left(_) = select(pin!(shortened), pin!(wake)).await {
+            due = first_due();
+            continue;
+        }
         sometimes!(runtime, watchdog_overslept, runtime.now() >= held.valid_until());
         if let Err(lost) = held.check() {
             return lost;
@@ -73,7 +82,9 @@ async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
         due = match held.renew(end).await {
             Ok(next) => next,
             Err(RenewError::Lost(lost)) => return lost,
-            Err(RenewError::Backend(_)) => terms.retry_at(runtime.now(), held.valid_until()),
+            Err(RenewError::Backend(_) | RenewError::Ttl(_)) => {
+                held.terms().retry_at(runtime.now(), held.valid_until())
+            }
         };
     }
 }

@@ -48,6 +48,18 @@ fn a_waiter_retries_when_the_holder_s_lease_ends() {
 }
 
 #[test]
+fn a_handle_knows_its_ttl_and_the_time_of_its_request() {
+    let world = World::default();
+    let (lock, fake) = lock(&world);
+    world.pass(ms(30));
+    fake.on_acquire([Order::After(ms(40))]);
+    let handle = world.run(lock.try_acquire(&key())).unwrap();
+    assert_eq!(handle.ttl(), ms(1000));
+    assert_eq!(handle.acquired_at(), fake.calls("acquire")[0].at);
+    assert_eq!(world.now(), handle.acquired_at() + ms(40));
+}
+
+#[test]
 fn a_refusal_without_a_time_is_retried_after_the_backoff() {
     let world = World::default();
     let (lock, fake) = lock(&world);

@@ -103,6 +103,16 @@ fn a_dropped_release_goes_on_in_the_background() {
 }
 
 #[test]
+fn a_handle_moves_between_tasks_and_threads() {
+    const fn moves<T: Send + Sync + 'static>() {}
+    const { moves::<Handle<Fake>>() };
+    let (world, fake, handle) = held();
+    let release = std::thread::scope(|scope| scope.spawn(|| world.run(handle.release())).join().unwrap());
+    assert_eq!(release.unwrap(), Released::Done);
+    assert_eq!(fake.calls("release").len(), 1);
+}
+
+#[test]
 fn the_future_of_each_operation_can_move_between_threads() {
     fn sendable<T: Send>(value: T) -> T {
         value

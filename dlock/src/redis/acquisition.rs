@@ -1,6 +1,7 @@
 //! One acquisition on one Redis.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
 use redis::Value;
@@ -77,6 +78,10 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         let args = [Arg::Text(owner.as_str()), Arg::Stored(StoredKey::freed(&key))];
         let args = if self.waiting == Waiting::Called { &args[..] } else { &args[..1] };
         self.release_by(Call { script: &RELEASE, keys: &keys, args }, deadline).await
+    }
+
+    fn set_ttl(&mut self, ttl: Duration) {
+        self.claim.ttl = ttl;
     }
 
     fn needs_cleanup(&self) -> bool {

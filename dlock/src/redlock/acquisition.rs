@@ -2,6 +2,7 @@
 
 use std::future::{Future, ready};
 use std::sync::Arc;
+use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, probes, sometimes};
 use futures_util::StreamExt;
@@ -117,6 +118,10 @@ impl<R: Runtime> Acquisition for RedlockAcquisition<R> {
         let calls = self.ask(deadline).map(Node::release).collect();
         let released = self.nodes.gather(calls, Tally::released).await?;
         Ok(if released { Released::Done } else { Released::NotOwner })
+    }
+
+    fn set_ttl(&mut self, ttl: Duration) {
+        self.claim.ttl = ttl;
     }
 
     /// Votes count until they are known to have ended: those of a failed round must be released, and a

@@ -50,6 +50,7 @@ impl<R: Runtime> Node<R> {
     /// Renews the vote for its full TTL; returns false if it was not ours.
     pub(super) async fn renew(self) -> Result<bool, BackendError> {
         let mut sent = self.turn().await?;
+        sent.vote.set_ttl(self.claim.ttl);
         match sent.vote.renew(self.deadline).await? {
             Renewal::Extended { .. } => Ok(true),
             Renewal::NotOwner => Ok(false),

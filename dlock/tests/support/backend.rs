@@ -34,6 +34,7 @@ pub enum Order {
 pub struct Call {
     pub kind: &'static str,
     pub owner: String,
+    pub ttl: Duration,
     pub at: Instant,
 }
 
@@ -95,7 +96,7 @@ impl Fake {
         claim: &Claim,
         deadline: Instant,
     ) -> Result<Order, BackendError> {
-        let call = Call { kind, owner: claim.owner.as_str().into(), at: self.world.now() };
+        let call = Call { kind, owner: claim.owner.as_str().into(), ttl: claim.ttl, at: self.world.now() };
         let order = {
             let mut state = self.state.lock().unwrap();
             state.calls.push(call);
@@ -193,6 +194,10 @@ impl Acquisition for FakeAcquisition {
         } else {
             Released::Done
         })
+    }
+
+    fn set_ttl(&mut self, ttl: Duration) {
+        self.claim.ttl = ttl;
     }
 
     fn needs_cleanup(&self) -> bool {
