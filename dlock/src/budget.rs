@@ -57,7 +57,7 @@ impl Budget {
     }
 
     /// Returns the remaining validity below which work should not begin another step: a sixth of the TTL.
-    /// Compare it with [`Handle::remaining`](crate::Handle::remaining).
+    /// [`Handle::low`](crate::Handle::low) tells the work then.
     pub fn stop_threshold(&self) -> Duration {
         self.ttl() / 6
     }

@@ -124,6 +124,48 @@ impl<B: Backend> Handle<B> {
         async move { held.over().await }
     }
 
+    /// Returns whether so little validity is left that the work should come to an end: no more than
+    /// [`Options::low_validity`](crate::Options::low_validity), a sixth of the TTL by default. Renewals keep a
+    /// lease from it, as long as the server answers. True once the lease is lost.
+    pub fn is_low(&self) -> bool {
+        self.held.is_low()
+    }
+
+    /// Completes once the validity is low ([`Handle::is_low`]). Work that waits for it can still end in an
+    /// orderly way; at the end of the validity, [`Handle::while_held`] drops it.
+    ///
+    /// Source: the threshold at which to stop work is part of the TTL budget in [`Budget`](crate::Budget).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// use std::pin::pin;
+    /// use std::time::Duration;
+    ///
+    /// use dlock::Cap;
+    /// use futures_util::future::{Either, select};
+    ///
+    /// let handle = lock.try_acquire(&key).await?;
+    /// let work = async {
+    ///     let (mut low, mut done) = (pin!(handle.low()), 0);
+    ///     while done < 3 {
+    ///         match select(low.as_mut(), pin!(async { 1 })).await {
+    ///             Either::Left(_) => break, // The renewals fail: save the state, and stop.
+    ///             Either::Right((one, _)) => done += one,
+    ///         }
+    ///     }
+    ///     done
+    /// };
+    /// assert_eq!(handle.while_held(Cap(Duration::from_secs(60)), work).await?, 3);
+    /// # Ok(()) });
+    /// ```
+    pub fn low(&self) -> impl Future<Output = ()> + Send + use<B> {
+        let held = Arc::clone(&self.held);
+        async move { held.low().await }
+    }
+
     /// Sets the lease back to its full TTL, once. [`Handle::while_held`] does so automatically.
     ///
     /// # Errors
@@ -181,6 +223,8 @@ impl<B: Backend> Handle<B> {
     /// lost, or the cap is reached, `work` is dropped at its current await point. The loss is declared when
     /// the validity ends and never later, and `work` is not polled again after it. A renewal that fails is
     /// repeated while validity is left.
+    ///
+    /// `work` may borrow the handle, and learn from [`Handle::low`] that its end is near.
     ///
     /// Requests that `work` has sent already are not called back: the resource must check the fencing token.
     ///

@@ -155,6 +155,21 @@ impl<B: Backend> Held<B> {
         self.changed.until_or_at(self.runtime(), || self.valid_until(), lost).await;
     }
 
+    /// Returns whether the validity is low, or over.
+    pub(crate) fn is_low(&self) -> bool {
+        self.phase() != Phase::Held || self.now() >= self.low_at()
+    }
+
+    /// Completes once the validity is low, or over.
+    pub(crate) async fn low(&self) {
+        let is_low = || self.is_low().then_some(());
+        self.changed.until_or_at(self.runtime(), || self.low_at(), is_low).await;
+    }
+
+    fn low_at(&self) -> Instant {
+        self.valid_until() - self.context.options().low_validity_of(self.terms().ttl)
+    }
+
     /// Completes when the validity next becomes shorter than it was at this call.
     pub(crate) fn shortened(&self) -> impl Future<Output = ()> + Send {
         self.shortened.next()

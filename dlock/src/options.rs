@@ -46,6 +46,9 @@ pub struct Options {
     /// A grant must arrive with more validity left than this. A later one is released, and is an
     /// [`AcquireError::Late`](crate::AcquireError::Late). By default zero.
     pub min_validity: Duration,
+    /// The remaining validity from which on [`Handle::low`](crate::Handle::low) tells the work to come to an
+    /// end. Less than the validity of a whole TTL. By default, for `None`, a sixth of the lease's TTL.
+    pub low_validity: Option<Duration>,
 }
 
 impl Options {
@@ -58,7 +61,13 @@ impl Options {
             backoff: Backoff::default(),
             request_timeout: (ttl / 4).clamp(Duration::from_millis(50), Duration::from_secs(1)),
             min_validity: Duration::ZERO,
+            low_validity: None,
         }
+    }
+
+    /// Returns the remaining validity at which a lease of `ttl` is low.
+    pub(crate) fn low_validity_of(&self, ttl: Duration) -> Duration {
+        self.low_validity.unwrap_or(ttl / 6)
     }
 
     /// Returns the terms of a lease with the TTL of these options, if they are valid.
@@ -84,6 +93,9 @@ impl Options {
         if self.min_validity >= ttl - drift {
             let (asked, most) = (self.min_validity, ttl - drift);
             return Err(OptionsError::MinValidity { asked, most });
+        }
+        if let Some(asked) = self.low_validity.filter(|asked| *asked >= ttl - drift) {
+            return Err(OptionsError::LowValidity { asked, most: ttl - drift });
         }
         Ok(Terms { ttl, drift })
     }
@@ -137,6 +149,17 @@ pub enum OptionsError {
     )]
     MinValidity {
         /// The minimum validity.
+        asked: Duration,
+        /// The validity of a grant that takes no time.
+        most: Duration,
+    },
+    /// The work would be told to come to an end before it begins.
+    #[error(
+        "a validity of {asked:?} can't count as low: of this TTL at most {most:?} is valid; give less, or a \
+         longer TTL"
+    )]
+    LowValidity {
+        /// The validity that counts as low.
         asked: Duration,
         /// The validity of a grant that takes no time.
         most: Duration,
@@ -225,6 +248,13 @@ mod tests {
         let error = options(|options| options.min_validity = Duration::from_millis(1978)).unwrap_err();
         assert!(matches!(error, OptionsError::MinValidity { .. }), "{error}");
         assert!(options(|options| options.min_validity = Duration::from_millis(1977)).is_ok());
+    }
+
+    #[test]
+    fn a_low_validity_that_every_grant_has_is_refused() {
+        let error = options(|options| options.low_validity = Some(Duration::from_millis(1978))).unwrap_err();
+        assert!(matches!(error, OptionsError::LowValidity { .. }), "{error}");
+        assert!(options(|options| options.low_validity = Some(Duration::from_millis(1977))).is_ok());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use dlock::{
     AcquireError, AnyBackend, BackendError, Cap, Handle, Instant, Lock, LostError, Options, OptionsError,
     Released, RenewError, Runtime, TryAcquireError,
 };
+use futures_util::future::join;
 use support::backend::{Fake, InSession, Order};
 use support::{World, key, ms};
 
@@ -114,9 +115,11 @@ fn a_renewal_with_a_shorter_ttl_shortens_the_validity_before_its_answer() {
     let (world, fake, handle) = held();
     fake.on_renew([Order::Fail(BackendError::Disconnected { reason: "reset".into() })]);
     let lost = handle.lost();
-    assert!(matches!(world.run(handle.renew_for(ms(100))).unwrap_err(), RenewError::Backend(_)));
-    assert_eq!(handle.valid_until(), at(97));
-    world.run(lost);
+    let renewal = async {
+        assert!(matches!(handle.renew_for(ms(100)).await.unwrap_err(), RenewError::Backend(_)));
+        assert_eq!(handle.valid_until(), at(97));
+    };
+    world.run(join(lost, renewal));
     assert_eq!(world.now(), at(97));
 }
 

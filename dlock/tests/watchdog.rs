@@ -5,11 +5,16 @@
 mod support;
 
 use std::future::{pending, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::Poll;
 
-use dlock::{BackendError, Cap, Handle, Instant, Lock, LostError, Options, Released, RenewError, Runtime};
+use dlock::{
+    BackendError, Cap, Handle, Instant, Lock, LostError, Options, OptionsError, Released, RenewError,
+    Runtime, TryAcquireError,
+};
+use futures_util::future::{Either, join, select};
 use support::backend::{Fake, Order};
 use support::{World, key, ms};
 
@@ -60,6 +65,65 @@ fn the_work_is_dropped_exactly_when_the_validity_ends() {
     assert_eq!(Arc::strong_count(&guard), 1, "the work was dropped");
     assert!(fake.calls("renew").len() > 1, "a failed renewal is tried again");
     assert!(!handle.is_valid());
+}
+
+#[test]
+fn the_work_is_told_when_a_sixth_of_the_ttl_is_left_and_dropped_at_its_end() {
+    let (world, fake, handle) = held();
+    fake.on_renew(std::iter::repeat_n(Order::LoseAnswer, 99));
+    let told = Arc::new(AtomicU64::new(0));
+    let (noted, clock, warned) = (Arc::clone(&told), world.clone(), &handle);
+    let work = async move {
+        assert!(!warned.is_low());
+        warned.low().await;
+        assert!(warned.is_low() && warned.is_valid());
+        noted.store(clock.now().as_nanos(), Ordering::SeqCst);
+        pending::<()>().await;
+    };
+    assert_eq!(world.run(handle.while_held(LONG, work)).unwrap_err(), LostError::Expired);
+    assert_eq!(Instant::from_nanos(told.load(Ordering::SeqCst)), at(1186 - 200));
+    assert_eq!(world.now(), at(1186));
+    assert!(handle.is_low());
+}
+
+#[test]
+fn work_whose_lease_is_renewed_is_not_told() {
+    let (world, _, handle) = held();
+    let (low, work) = (pin!(handle.low()), pin!(world.sleep_until(at(3000))));
+    let ended = world.run(handle.while_held(LONG, select(low, work))).unwrap();
+    assert!(matches!(ended, Either::Right(_)), "told at {:?}", world.now());
+}
+
+#[test]
+fn the_work_is_told_of_another_owner() {
+    let (world, fake, handle) = held();
+    fake.on_renew([Order::NotOwner]);
+    handle.keep_alive(LONG);
+    world.run(handle.low());
+    assert_eq!(world.now(), at(400));
+}
+
+#[test]
+fn low_validity_is_an_option() {
+    let world = World::default();
+    let mut options = Options::new(ms(1200));
+    options.low_validity = Some(ms(700));
+    let lock = Lock::new(Fake::new(&world), options).unwrap();
+    let handle = world.run(lock.try_acquire(&key())).unwrap();
+    world.run(handle.low());
+    assert_eq!(world.now(), at(1186 - 700));
+    let too_short = world.run(lock.request(&key()).ttl(ms(600)).try_acquire()).unwrap_err();
+    let refused = OptionsError::LowValidity { asked: ms(700), most: ms(592) };
+    assert_eq!(too_short, TryAcquireError::Ttl(refused));
+}
+
+#[test]
+fn low_validity_is_a_sixth_of_the_ttl_in_force() {
+    let (world, _, handle) = held();
+    let low = handle.low();
+    let renewal = async { handle.renew_for(ms(6000)).await.unwrap() };
+    world.run(join(low, renewal));
+    assert_eq!(world.now(), at(6000 - 62 - 1000));
 }
 
 #[test]
