@@ -92,6 +92,12 @@ macro_rules! lease_events {
                 token: FencingToken => token: u64,
                 outcome: Outcome => outcome: Option<Name>
             }
+            /// The holder is about to request another TTL for its lease. A shorter one has shortened `valid`.
+            TtlChanged as LeaseTtlChanged = "lease_ttl_changed" {
+                token: FencingToken => token: u64,
+                ttl: Duration => ttl_millis: Option<u64>,
+                valid: Duration => valid_micros: Option<u64>
+            }
             /// The holder must stop: the lease could not be renewed, or is another's.
             Lost as LeaseLost = "lease_lost" {
                 token: FencingToken => token: u64,

@@ -76,7 +76,7 @@ impl<B: Backend> Handle<B> {
     /// Returns the time for which the lease lives on the server, counted from its grant or last renewal: whole
     /// milliseconds. It may be trusted for less: see [`Handle::remaining`].
     pub fn ttl(&self) -> Duration {
-        self.held.terms().ttl
+        self.held.validity().ttl()
     }
 
     /// Returns when the lease was acquired, on the runtime's clock: a reading from before the granted request
@@ -193,7 +193,8 @@ impl<B: Backend> Handle<B> {
     /// [`Options::request_timeout`](crate::Options::request_timeout) stays as it is.
     ///
     /// A shorter TTL shortens the validity before the request is sent, since the server may follow it even if
-    /// its answer gets lost. For the same reason a TTL stays in force if its renewal fails.
+    /// its answer gets lost. For the same reason a TTL stays in force if its renewal fails. A renewal without
+    /// an answer may even arrive later: from then on no renewal is trusted for longer than its TTL.
     ///
     /// # Errors
     ///
@@ -215,8 +216,19 @@ impl<B: Backend> Handle<B> {
     /// # Ok(()) });
     /// ```
     pub async fn renew_for(&self, ttl: Duration) -> Result<(), RenewError> {
-        let terms = self.held.context().terms_of(Some(ttl))?;
-        self.held.renew_with(Some(terms), Instant::MAX).await.map(|_| ())
+        self.renewal(Some(ttl)).await
+    }
+
+    /// Renews as [`Handle::renew_for`] does, or without a TTL as [`Handle::renew`], and borrows nothing.
+    pub(crate) fn renewal(
+        &self,
+        ttl: Option<Duration>,
+    ) -> impl Future<Output = Result<(), RenewError>> + Send + use<B> {
+        let held = Arc::clone(&self.held);
+        async move {
+            let terms = ttl.map(|ttl| held.context().terms_of(Some(ttl))).transpose()?;
+            held.renew_with(terms, Instant::MAX).await.map(|_| ())
+        }
     }
 
     /// Runs `work` while the lease is held, and renews the lease every third of its TTL. When the lease is
@@ -332,7 +344,7 @@ impl<B: Backend> Drop for Handle<B> {
         let now = held.now();
         held.begin_release(now);
         cleanup::in_background(self.held.context(), async move {
-            let deadline = cleanup::deadline(held.context(), now, held.ttl_max());
+            let deadline = cleanup::deadline(held.context(), now, held.validity().longest_ttl());
             // The result is in the events and metrics.
             let _ = held.release(held.now(), deadline).await;
         });

@@ -20,6 +20,7 @@ use crate::lease::Terms;
 use crate::open::Lease;
 use crate::sync::Changes;
 use crate::token::FencingToken;
+use crate::validity::Validity;
 
 /// A lease that was granted, and what is known of it.
 pub(crate) struct Held<B: Backend> {
@@ -28,13 +29,7 @@ pub(crate) struct Held<B: Backend> {
     token: FencingToken,
     hold: Hold,
     acquired_at: Instant,
-    /// The TTL of the grant, or of the last renewal that changed it, in nanoseconds.
-    ttl: AtomicU64,
-    /// The longest of these TTLs: that of the lease on the server at most, as a renewal without an answer may
-    /// or may not have taken effect.
-    ttl_max: AtomicU64,
-    /// In nanoseconds on the runtime's clock. It grows, except when the TTL becomes shorter.
-    valid_until: AtomicU64,
+    validity: Validity,
     phase: AtomicU8,
     /// Counts the calls of `keep_alive`: a renewal loop ends when it is not the latest.
     loops: AtomicU64,
@@ -71,16 +66,14 @@ impl<B: Backend> Held<B> {
         acquired_at: Instant,
         valid_until: Instant,
     ) -> Self {
-        let ttl = nanos(claim.ttl);
+        let validity = Validity::new(context.options().drift, claim.ttl, valid_until);
         Self {
             context,
             claim,
             token,
             hold,
             acquired_at,
-            ttl: AtomicU64::new(ttl),
-            ttl_max: AtomicU64::new(ttl),
-            valid_until: AtomicU64::new(valid_until.as_nanos()),
+            validity,
             phase: AtomicU8::new(Phase::Held as u8),
             loops: AtomicU64::new(0),
             changed: Changes::default(),
@@ -113,19 +106,12 @@ impl<B: Backend> Held<B> {
         self.acquired_at
     }
 
-    /// Returns the present terms of the lease.
-    pub(crate) fn terms(&self) -> Terms {
-        let ttl = Duration::from_nanos(self.ttl.load(Ordering::Acquire));
-        Terms { ttl, drift: self.context.options().drift.of(ttl) }
-    }
-
-    /// Returns the longest time for which the lease may live on the server without another renewal.
-    pub(crate) fn ttl_max(&self) -> Duration {
-        Duration::from_nanos(self.ttl_max.load(Ordering::Acquire))
+    pub(crate) fn validity(&self) -> &Validity {
+        &self.validity
     }
 
     pub(crate) fn valid_until(&self) -> Instant {
-        Instant::from_nanos(self.valid_until.load(Ordering::Acquire))
+        self.validity.until()
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -167,7 +153,7 @@ impl<B: Backend> Held<B> {
     }
 
     fn low_at(&self) -> Instant {
-        self.valid_until() - self.context.options().low_validity_of(self.terms().ttl)
+        self.valid_until() - self.context.options().low_validity_of(self.validity.terms().ttl)
     }
 
     /// Completes when the validity next becomes shorter than it was at this call.
@@ -205,7 +191,11 @@ impl<B: Backend> Held<B> {
             self.change(terms, &mut tracked.acquisition);
         }
         let deadline = deadline.min(self.valid_until());
+        let unanswered = self.validity.renewing();
         let answer = self.request_renewal(&mut tracked.acquisition, deadline).await;
+        if answer.is_ok() {
+            self.validity.answered(unanswered);
+        }
         // A lease whose validity is over stays lost, even if the server has renewed it: the loss may have
         // been reported.
         if let Err(lost) = self.check() {
@@ -231,14 +221,14 @@ impl<B: Backend> Held<B> {
         }
     }
 
-    /// Changes the terms for this renewal and all later ones. A shorter TTL shortens the validity at once: the
-    /// renewal may take effect although its answer gets lost.
     fn change(&self, terms: Terms, acquisition: &mut B::Acquisition) {
         acquisition.set_ttl(terms.ttl);
-        self.ttl.store(nanos(terms.ttl), Ordering::Release);
-        self.ttl_max.fetch_max(nanos(terms.ttl), Ordering::AcqRel);
-        let until = terms.valid_until(self.now(), terms.ttl).as_nanos();
-        if self.valid_until.fetch_min(until, Ordering::AcqRel) > until {
+        let now = self.now();
+        let is_shorter = self.validity.change(terms, now);
+        let valid = self.valid_until().saturating_since(now);
+        self.emit(Event::TtlChanged { token: self.token, ttl: terms.ttl, valid });
+        if is_shorter {
+            reached!(self.runtime(), validity_shortened);
             self.changed.announce();
             self.shortened.announce();
         }
@@ -258,17 +248,15 @@ impl<B: Backend> Held<B> {
     }
 
     fn extend(&self, since: Instant, left: Duration) -> Instant {
-        let terms = self.terms();
-        let until = terms.valid_until(since, left);
         let spare = || self.valid_until().saturating_since(self.now());
         always!(self.runtime(), extended_before_loss, !spare().is_zero());
         closest!(self.runtime(), renewal_before_expiry_ns, spare().as_nanos() as u64);
-        self.valid_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
+        let until = self.validity.extend(since, left);
         let now = self.now();
         self.hold.renewed(&self.claim, now);
         let valid = until.saturating_since(now);
         self.emit(Event::Renewed { token: self.token, valid });
-        terms.renew_at(since, left)
+        self.validity.terms().renew_at(since, left)
     }
 
     fn renewal_failed(&self, outcome: Outcome) {
@@ -335,7 +323,7 @@ impl<B: Backend> Held<B> {
         if needs_cleanup {
             self.clean_up(&mut tracked);
         }
-        answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.ttl_max(), source })
+        answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.validity.longest_ttl(), source })
     }
 
     /// Starts a cleanup once the validity is over.
@@ -348,7 +336,7 @@ impl<B: Backend> Held<B> {
     fn clean_up(&self, tracked: &mut Tracked<B::Acquisition>) {
         let unused = self.context.backend().open(self.claim.clone());
         let acquisition = mem::replace(&mut tracked.acquisition, unused);
-        cleanup::start(&self.context, acquisition, self.ttl_max());
+        cleanup::start(&self.context, acquisition, self.validity.longest_ttl());
     }
 
     fn advance(&self, from: Phase, to: Phase) -> bool {
@@ -376,15 +364,10 @@ impl<B: Backend> Lease for Held<B> {
 
     fn release_from(self: Arc<Self>, now: Instant) -> BoxFuture<'static, bool> {
         Box::pin(async move {
-            let deadline = cleanup::deadline(&self.context, now, self.claim.ttl);
+            let deadline = cleanup::deadline(&self.context, now, self.validity.longest_ttl());
             self.release(self.now(), deadline).await.is_ok()
         })
     }
-}
-
-/// Returns a TTL in nanoseconds; the longest one has 55 bits.
-fn nanos(ttl: Duration) -> u64 {
-    u64::try_from(ttl.as_nanos()).unwrap_or(u64::MAX)
 }
 
 probes! {
@@ -398,6 +381,8 @@ probes! {
     always extended_before_loss;
     /// How long before the end of the validity a renewal was answered, in nanoseconds.
     closest renewal_before_expiry_ns;
+    /// A renewal asked for a TTL that ends before the validity did.
+    reached validity_shortened;
     /// A release began while a renewal was in progress, and waits for it.
     sometimes release_waits_for_renewal;
     /// A lease was released after its validity had ended.

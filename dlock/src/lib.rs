@@ -44,6 +44,7 @@
 //!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
 //!    default) is that of a program on tokio. [`Instant`] is a reading of its clock.
+//!    Programs without async code use the module `blocking` (feature `blocking`).
 //! 5. [`event`] and [`metrics`]: the events and metrics of every lock. Each acquire, hold and release is also
 //!    a `tracing` span, `dlock.acquire`, `dlock.hold` and `dlock.release`, for OpenTelemetry.
 //! 6. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
@@ -76,6 +77,8 @@
 mod any;
 mod attempt;
 mod backend;
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod budget;
 mod cleanup;
 mod close;
@@ -112,6 +115,7 @@ pub mod tls;
 mod token;
 #[cfg(feature = "tokio")]
 mod tokio;
+mod validity;
 mod watchdog;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;

@@ -59,7 +59,7 @@ async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
     let runtime = held.runtime();
     let end = held.acquired_at() + cap.0;
     let first_due = || {
-        let terms = held.terms();
+        let terms = held.validity().terms();
         terms.renew_at(held.valid_until() + terms.drift - terms.ttl, terms.ttl)
     };
     let mut due = first_due();
@@ -83,7 +83,7 @@ async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
             Ok(next) => next,
             Err(RenewError::Lost(lost)) => return lost,
             Err(RenewError::Backend(_) | RenewError::Ttl(_)) => {
-                held.terms().retry_at(runtime.now(), held.valid_until())
+                held.validity().terms().retry_at(runtime.now(), held.valid_until())
             }
         };
     }

@@ -152,6 +152,17 @@ fn a_watchdog_renews_at_a_third_of_a_shorter_ttl() {
 }
 
 #[test]
+fn a_shorter_renewal_that_may_arrive_late_bounds_the_trust_in_longer_ones() {
+    let (world, fake, handle) = held();
+    fake.on_renew([Order::LoseAnswer]);
+    assert!(matches!(world.run(handle.renew_for(ms(900))).unwrap_err(), RenewError::Backend(_)));
+    let now = world.now();
+    world.run(handle.renew_for(ms(6000))).unwrap();
+    assert_eq!((handle.ttl(), handle.valid_until()), (ms(6000), now + ms(900 - 11)));
+    assert_eq!(fake.calls("renew")[1].ttl, ms(6000));
+}
+
+#[test]
 fn any_backend_passes_the_ttl_on() {
     let world = World::default();
     let fake = Fake::new(&world);

@@ -114,6 +114,10 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::LeaseRenewed { token, valid_micros, .. } => {
             format!("renewed token={token}, valid for {}", micros(*valid_micros))
         }
+        Kind::LeaseTtlChanged { token, ttl_millis, valid_micros, .. } => {
+            let (ttl, valid) = (millis(*ttl_millis), micros(*valid_micros));
+            format!("asks for a ttl of {ttl} token={token}, valid for {valid}")
+        }
         Kind::LeaseRenewFailed { token, outcome, .. } => {
             format!("renewal failed token={token}: {}", in_words(outcome))
         }

@@ -33,6 +33,13 @@ pub enum ConnectError {
     /// The program is not inside a tokio runtime.
     #[error("no tokio runtime runs here: call it in `#[tokio::main]`, or in a task of a runtime")]
     NoTokio,
+    /// The thread of a [`blocking::Lock`](crate::blocking) can't be started.
+    #[cfg(feature = "blocking")]
+    #[error("can't start the thread of the lock: {reason}")]
+    Thread {
+        /// The error of the operating system.
+        reason: String,
+    },
     /// The servers can't be reached, or refuse the client.
     #[error(transparent)]
     Server(#[from] BackendError),

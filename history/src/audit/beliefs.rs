@@ -48,7 +48,8 @@ impl<'h> Beliefs<'h> {
         let process = &event.process;
         match &event.kind {
             Kind::LeaseAcquired { key, owner, token, valid_micros: Some(valid), .. }
-            | Kind::LeaseRenewed { key, owner, token, valid_micros: Some(valid), .. } => {
+            | Kind::LeaseRenewed { key, owner, token, valid_micros: Some(valid), .. }
+            | Kind::LeaseTtlChanged { key, owner, token, valid_micros: Some(valid), .. } => {
                 let until = event.at.after(self.true_time(process, Duration::from_micros(*valid)));
                 let by = Acquisition { process, owner };
                 return Some((key, self.hold(key, event.at, Belief { by, token: *token, until })));

@@ -61,6 +61,11 @@ impl<'h> Judge<'h> for Leaked<'h> {
                 let new = Acquisition { process, ttl_millis: *ttl_millis, ended: None, convicted: false };
                 self.acquisitions.insert((key, owner), new);
             }
+            Kind::LeaseTtlChanged { key, owner, ttl_millis, .. } => {
+                if let Some(acquisition) = self.acquisitions.get_mut(&(key, owner)) {
+                    acquisition.ttl_millis = acquisition.ttl_millis.max(*ttl_millis);
+                }
+            }
             Kind::LeaseNotAcquired { key, owner, .. } | Kind::LeaseReleased { key, owner, .. } => {
                 if let Some(acquisition) = self.acquisitions.get_mut(&(key, owner)) {
                     acquisition.ended = Some(event.at);

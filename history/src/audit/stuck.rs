@@ -122,6 +122,11 @@ impl<'h> Judge<'h> for Stuck<'h> {
                 self.lock(key).holders.insert((owner, process));
             }
             Kind::LeaseRenewed { key, owner, .. } => self.grant(key, owner, at, verdicts),
+            Kind::LeaseTtlChanged { key, owner, ttl_millis, .. } => {
+                // The longest counts: a renewal without an answer may or may not have taken effect.
+                let ttl = self.lock(key).ttls.entry(owner).or_default();
+                *ttl = ttl_millis.map(Duration::from_millis).unwrap_or_default().max(*ttl);
+            }
             Kind::LeaseReleased { key, owner, outcome, .. } => {
                 let is_over = outcome.as_ref().is_some_and(|outcome| outcome.as_str() == "done");
                 self.leave(key, owner, at, is_over);

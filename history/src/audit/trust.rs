@@ -29,7 +29,8 @@ impl<'h> Trust<'h> {
                 self.holders.insert((key, owner), Holder { process, until: None });
             }
             Kind::LeaseAcquired { key, owner, valid_micros, .. }
-            | Kind::LeaseRenewed { key, owner, valid_micros, .. } => {
+            | Kind::LeaseRenewed { key, owner, valid_micros, .. }
+            | Kind::LeaseTtlChanged { key, owner, valid_micros, .. } => {
                 let valid = valid_micros.map(Duration::from_micros);
                 let until = valid.map(|valid| at.after(valid));
                 self.holders.insert((key, owner), Holder { process, until });

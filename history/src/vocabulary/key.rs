@@ -14,6 +14,7 @@ impl Kind {
             | Self::LeaseNotAcquired { key, .. }
             | Self::LeaseRenewed { key, .. }
             | Self::LeaseRenewFailed { key, .. }
+            | Self::LeaseTtlChanged { key, .. }
             | Self::LeaseLost { key, .. }
             | Self::LeaseReleaseRequested { key, .. }
             | Self::LeaseReleased { key, .. }

@@ -212,6 +212,10 @@ impl<'a> Story<'a> {
                 let valid = valid.map(|valid| format!(" (valid for {valid})")).unwrap_or_default();
                 format!("{process} renewed its lease with token {token}{valid}")
             }
+            Kind::LeaseTtlChanged { token, ttl_millis, .. } => {
+                let ttl = ttl_millis.map(Span::from_millis).map(|ttl| format!(" of {ttl}")).unwrap_or_default();
+                format!("{process} asked for a TTL{ttl} for its lease with token {token}")
+            }
             Kind::SectionEntered { .. } => format!("{process} entered its critical section"),
             Kind::KeyGranted { owner, .. } => format!("{process} stored the lock of {}", holder(Some(owner))),
             Kind::KeyExtended { owner, client, ttl_millis, .. } => {

@@ -102,6 +102,10 @@ pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
         Kind::LeaseAcquired { token, .. } => format!("granted, token {token}{of}"),
         Kind::LeaseNotAcquired { outcome, .. } => format!("not granted: {}", in_words(outcome)),
         Kind::LeaseRenewed { .. } => format!("renewed{of}"),
+        Kind::LeaseTtlChanged { ttl_millis, .. } => {
+            let ttl = ttl_millis.map(Span::from_millis);
+            format!("asks for a TTL of {}", ttl.map(|ttl| ttl.to_string()).unwrap_or_default())
+        }
         Kind::LeaseRenewFailed { outcome, .. } => format!("renewal failed: {}", in_words(outcome)),
         Kind::LeaseLost { .. } => format!("knows its lease is lost{of}"),
         Kind::LeaseReleaseRequested { .. } => format!("releases{of}"),

@@ -171,6 +171,9 @@ fn lengths(kind: &Kind) -> (Option<Duration>, Duration) {
             let valid = Duration::from_micros(valid_micros.unwrap_or(0));
             (ttl_millis.map(Duration::from_millis), valid)
         }
+        Kind::LeaseTtlChanged { ttl_millis, valid_micros, .. } => {
+            (ttl_millis.map(Duration::from_millis), Duration::from_micros(valid_micros.unwrap_or(0)))
+        }
         Kind::LeaseRenewed { valid_micros, .. } => (None, Duration::from_micros(valid_micros.unwrap_or(0))),
         _ => (None, Duration::ZERO),
     }

@@ -102,7 +102,8 @@ impl<'a> World<'a> {
                 self.set(self.of(process, key), "no lease", format!("waits, queued at {position}"));
             }
             Kind::LeaseAcquired { key, token, valid_micros, .. }
-            | Kind::LeaseRenewed { key, token, valid_micros, .. } => {
+            | Kind::LeaseRenewed { key, token, valid_micros, .. }
+            | Kind::LeaseTtlChanged { key, token, valid_micros, .. } => {
                 self.granted(event, key, *token, valid_micros.is_some());
             }
             Kind::LeaseNotAcquired { key, .. }

@@ -98,7 +98,8 @@ impl Reader<'_> {
                 self.close(process, &Key::Section(key.clone(), owner.clone()), at);
             }
             Kind::LeaseAcquired { key, owner, token, valid_micros: Some(valid), .. }
-            | Kind::LeaseRenewed { key, owner, token, valid_micros: Some(valid), .. } => {
+            | Kind::LeaseRenewed { key, owner, token, valid_micros: Some(valid), .. }
+            | Kind::LeaseTtlChanged { key, owner, token, valid_micros: Some(valid), .. } => {
                 self.believe(event, (key, owner), *token, *valid);
             }
             Kind::LeaseLost { key, owner, .. } | Kind::LeaseReleaseRequested { key, owner, .. } => {

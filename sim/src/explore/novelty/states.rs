@@ -93,7 +93,8 @@ impl<'r> Lock<'r> {
             }
             Kind::LeaseNotAcquired { owner, .. } => drop(self.waiting.remove(&(process, owner))),
             Kind::LeaseAcquired { owner, valid_micros, .. }
-            | Kind::LeaseRenewed { owner, valid_micros, .. } => {
+            | Kind::LeaseRenewed { owner, valid_micros, .. }
+            | Kind::LeaseTtlChanged { owner, valid_micros, .. } => {
                 self.waiting.remove(&(process, owner));
                 let until = event.at.0 + valid_micros.unwrap_or(u64::MAX / 4_000).saturating_mul(1_000);
                 self.forget(process, owner);
