@@ -108,8 +108,8 @@ pub trait Acquisition: Send + 'static {
 
     /// Sets the TTL that later renewals request: whole milliseconds, at least one. Sends nothing.
     ///
-    /// The default ignores it, which suits leases that live as long as the client's session. The lock trusts a
-    /// lease for the TTL set here or for what [`Acquisition::renew`] returns, whichever is shorter.
+    /// The default ignores it, which suits leases that live as long as the client's session. The lock trusts
+    /// a lease for the TTL set here or for what [`Acquisition::renew`] returns, whichever is shorter.
     fn set_ttl(&mut self, ttl: Duration) {
         let _ = ttl;
     }

@@ -1,7 +1,7 @@
 //! The lock for programs without async code: each call blocks its thread until its result is there.
 //!
-//! A [`Lock`] has a thread of its own, which speaks to the lock servers, renews leases and releases those whose
-//! handles were dropped. It ends with the last clone of the lock and the last handle.
+//! A [`Lock`] has a thread of its own, which speaks to the lock servers, renews leases and releases those
+//! whose handles were dropped. It ends with the last clone of the lock and the last handle.
 //!
 //! Call it in any thread, also in one that runs async code; there it blocks that thread's other tasks.
 //!
@@ -38,8 +38,8 @@ use crate::{Handle as AsyncHandle, Released, TokioRuntime};
 
 type Backend = AnyBackend<TokioRuntime>;
 
-/// Acquires locks on one lock server, like [`dlock::Lock`](crate::Lock), and blocks meanwhile. Clones are cheap
-/// and share the connections.
+/// Acquires locks on one lock server, like [`dlock::Lock`](crate::Lock), and blocks meanwhile. Clones are
+/// cheap and share the connections.
 #[derive(Clone)]
 pub struct Lock {
     lock: AsyncLock<Backend>,
@@ -51,8 +51,8 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`], as of [`dlock::Lock::connect`](crate::Lock::connect); [`ConnectError::Thread`] if the
-    /// lock's thread can't be started.
+    /// [`ConnectError`], as of [`dlock::Lock::connect`](crate::Lock::connect); [`ConnectError::Thread`] if
+    /// the lock's thread can't be started.
     pub fn connect(url: &str, options: Options) -> Result<Self, ConnectError> {
         Self::connect_with(url, options, ConnectOptions::default())
     }
@@ -126,9 +126,9 @@ impl Lock {
     }
 }
 
-/// A lease that was granted, like [`dlock::Handle`](crate::Handle): there is more about each function. A handle
-/// that is dropped releases its lease in the background, on the lock's thread. That thread ends with the last
-/// clone of the lock and the last handle, and what it has not sent by then is never sent: call
+/// A lease that was granted, like [`dlock::Handle`](crate::Handle): there is more about each function. A
+/// handle that is dropped releases its lease in the background, on the lock's thread. That thread ends with
+/// the last clone of the lock and the last handle, and what it has not sent by then is never sent: call
 /// [`Handle::release`], or [`Lock::close`] at the end of a program.
 pub struct Handle {
     // Dropped first: its release needs the thread.
@@ -190,8 +190,9 @@ impl Handle {
         self.thread.run(self.handle.renewal(Some(ttl)))
     }
 
-    /// Renews the lease in the background every third of its TTL, until it is lost, released or dropped, or the
-    /// cap is reached. The work can't be stopped from outside: check [`Handle::is_valid`] before each step.
+    /// Renews the lease in the background every third of its TTL, until it is lost, released or dropped, or
+    /// the cap is reached. The work can't be stopped from outside: check [`Handle::is_valid`] before each
+    /// step.
     pub fn keep_alive(&self, cap: Cap) {
         self.handle.keep_alive(cap);
     }

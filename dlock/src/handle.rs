@@ -18,18 +18,18 @@ use crate::watchdog::{self, Cap};
 /// The longest time for which [`Handle::release`] retries, in request timeouts, without the last request.
 const RELEASE_TIMEOUTS: u32 = 3;
 
-/// A lease that was granted. [`Handle::release`] ends it and reports how that ended. A handle may move between
-/// tasks and threads.
+/// A lease that was granted. [`Handle::release`] ends it and reports how that ended. A handle may move
+/// between tasks and threads.
 ///
 /// # Drop
 ///
 /// A handle that is dropped releases its lease in the background: it stops trusting the lease at once, and a
-/// task of the [`Runtime`] sends the release as soon as it runs, after any renewal in progress. It repeats the
-/// release until the server has answered, for at most one TTL (with a session: as long as the runtime runs).
-/// [`Lock::cleaned_up`](crate::Lock::cleaned_up) waits for such tasks.
+/// task of the [`Runtime`] sends the release as soon as it runs, after any renewal in progress. It repeats
+/// the release until the server has answered, for at most one TTL (with a session: as long as the runtime
+/// runs). [`Lock::cleaned_up`](crate::Lock::cleaned_up) waits for such tasks.
 ///
-/// If the runtime ends before, the rest is never sent: the lease ends by its TTL or with the client's session,
-/// and others wait until then. Call [`Handle::release`] where that matters.
+/// If the runtime ends before, the rest is never sent: the lease ends by its TTL or with the client's
+/// session, and others wait until then. Call [`Handle::release`] where that matters.
 ///
 /// # Example
 ///
@@ -73,8 +73,8 @@ impl<B: Backend> Handle<B> {
         self.held.token()
     }
 
-    /// Returns the time for which the lease lives on the server, counted from its grant or last renewal: whole
-    /// milliseconds. It may be trusted for less: see [`Handle::remaining`].
+    /// Returns the time for which the lease lives on the server, counted from its grant or last renewal:
+    /// whole milliseconds. It may be trusted for less: see [`Handle::remaining`].
     pub fn ttl(&self) -> Duration {
         self.held.validity().ttl()
     }
@@ -125,8 +125,8 @@ impl<B: Backend> Handle<B> {
     }
 
     /// Returns whether so little validity is left that the work should come to an end: no more than
-    /// [`Options::low_validity`](crate::Options::low_validity), a sixth of the TTL by default. Renewals keep a
-    /// lease from it, as long as the server answers. True once the lease is lost.
+    /// [`Options::low_validity`](crate::Options::low_validity), a sixth of the TTL by default. Renewals keep
+    /// a lease from it, as long as the server answers. True once the lease is lost.
     pub fn is_low(&self) -> bool {
         self.held.is_low()
     }

@@ -228,7 +228,6 @@ impl<B: Backend> Held<B> {
         let valid = self.valid_until().saturating_since(now);
         self.emit(Event::TtlChanged { token: self.token, ttl: terms.ttl, valid });
         if is_shorter {
-            reached!(self.runtime(), validity_shortened);
             self.changed.announce();
             self.shortened.announce();
         }
@@ -381,8 +380,6 @@ probes! {
     always extended_before_loss;
     /// How long before the end of the validity a renewal was answered, in nanoseconds.
     closest renewal_before_expiry_ns;
-    /// A renewal asked for a TTL that ends before the validity did.
-    reached validity_shortened;
     /// A release began while a renewal was in progress, and waits for it.
     sometimes release_waits_for_renewal;
     /// A lease was released after its validity had ended.

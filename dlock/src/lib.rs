@@ -39,7 +39,8 @@
 //!    [`Request`] may have a TTL of its own. [`AcquireError`] and [`TryAcquireError`] say why there is none.
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
 //!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release. Work learns
-//!    from [`Handle::low`] that little validity is left. [`Lock::close`] releases all at the end of a program.
+//!    from [`Handle::low`] that little validity is left. [`Lock::close`] releases all at the end of a
+//!    program.
 //! 3. The lock servers, each with its options: the table below. [`AnyBackend`] is one of them, chosen at run
 //!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,

@@ -1,23 +1,18 @@
-//! A lock: acquire, top to bottom.
+//! A lock on one lock server.
 
 use std::fmt;
-use std::future::poll_fn;
 use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, timeout_at};
 
-use crate::attempt::Attempt;
-use crate::backend::{Answer, Backend};
+use crate::backend::Backend;
 use crate::context::Context;
-use crate::error::{AcquireError, BackendError, TryAcquireError};
+use crate::error::{AcquireError, TryAcquireError};
 use crate::handle::Handle;
 use crate::key::LockKey;
-use crate::lease::Terms;
 use crate::options::{Options, OptionsError};
 use crate::request::Request;
-use crate::retry::wait_for_holder;
 
 /// Acquires locks on one lock server, all with the same options. Clones are cheap and share the server's
 /// connections.
@@ -107,99 +102,7 @@ impl<B: Backend> Lock<B> {
     /// Begins a request for the lease on `key` that differs from the options; nothing is sent before
     /// [`Request::acquire`] or [`Request::try_acquire`].
     pub fn request<'a>(&'a self, key: &'a LockKey) -> Request<'a, B> {
-        Request::new(self, key)
-    }
-
-    /// Requests and waits until `deadline` or the end of the lock.
-    pub(crate) async fn acquire_by(
-        &self,
-        key: &LockKey,
-        terms: Terms,
-        deadline: Instant,
-    ) -> Result<Handle<B>, AcquireError> {
-        let open = self.0.open();
-        if open.is_closed() {
-            return Err(AcquireError::Closed);
-        }
-        let (mut acquired, mut closed) = (pin!(self.acquire_open(key, terms, deadline)), pin!(open.closed()));
-        let result = poll_fn(|cx| match acquired.as_mut().poll(cx) {
-            Poll::Pending => closed.as_mut().poll(cx).map(|()| Err(AcquireError::Closed)),
-            done => done,
-        });
-        // A grant that the close has not seen: its handle is dropped, which releases it.
-        result.await.and_then(|handle| if open.is_closed() { Err(AcquireError::Closed) } else { Ok(handle) })
-    }
-
-    async fn acquire_open(
-        &self,
-        key: &LockKey,
-        terms: Terms,
-        deadline: Instant,
-    ) -> Result<Handle<B>, AcquireError> {
-        let mut attempt = Attempt::begin(&self.0, key, terms);
-        let mut now = attempt.started();
-        if now >= deadline {
-            return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
-        }
-        let mut failure = AcquireError::Unavailable(BackendError::NoAnswer);
-        for retry in 0u32.. {
-            let Some(answer) = attempt.request(now, deadline).await else { break };
-            failure = match answer {
-                Ok(Answer::Granted { token, since, left }) => match attempt.accept(token, since, left) {
-                    Some(handle) => return Ok(handle),
-                    None => self.back_off(retry, deadline, AcquireError::Late).await,
-                },
-                Ok(Answer::Taken { left }) => {
-                    attempt.wait_for_release(self.next_retry(retry, left).min(deadline)).await;
-                    AcquireError::Taken { retry_after: left }
-                }
-                Ok(Answer::Queued { .. }) => match attempt.wait_in_queue(deadline).await {
-                    // The queue wakes its waiters: a backoff on top would leave the lock idle.
-                    Ok(()) => AcquireError::Taken { retry_after: None },
-                    Err(error) => self.back_off(retry, deadline, AcquireError::Unavailable(error)).await,
-                },
-                Err(error) if !error.is_passing() => {
-                    return Err(attempt.fail(AcquireError::Refused(error), AcquireError::outcome));
-                }
-                Err(error) => self.back_off(retry, deadline, AcquireError::Unavailable(error)).await,
-            };
-            now = self.runtime().now();
-            if now >= deadline {
-                break;
-            }
-            attempt.reopen();
-        }
-        Err(attempt.fail(failure, AcquireError::outcome))
-    }
-
-    /// Requests once.
-    pub(crate) async fn acquire_once(
-        &self,
-        key: &LockKey,
-        terms: Terms,
-    ) -> Result<Handle<B>, TryAcquireError> {
-        let open = self.0.open();
-        if open.is_closed() {
-            return Err(TryAcquireError::Closed);
-        }
-        let handle = self.try_acquire_open(key, terms).await?;
-        if open.is_closed() { Err(TryAcquireError::Closed) } else { Ok(handle) }
-    }
-
-    async fn try_acquire_open(&self, key: &LockKey, terms: Terms) -> Result<Handle<B>, TryAcquireError> {
-        let mut attempt = Attempt::begin(&self.0, key, terms);
-        let now = attempt.started();
-        let error = match attempt.request(now, now + self.options().request_timeout).await {
-            Some(Ok(Answer::Granted { token, since, left })) => match attempt.accept(token, since, left) {
-                Some(handle) => return Ok(handle),
-                None => TryAcquireError::Late,
-            },
-            Some(Ok(Answer::Taken { left })) => TryAcquireError::Taken { retry_after: left },
-            Some(Ok(Answer::Queued { .. })) => TryAcquireError::Taken { retry_after: None },
-            Some(Err(error)) => TryAcquireError::Backend(error),
-            None => TryAcquireError::Backend(BackendError::NoAnswer),
-        };
-        Err(attempt.fail(error, TryAcquireError::outcome))
+        Request::new(&self.0, key)
     }
 
     /// Waits for the cleanups, which release in the background; returns false if `deadline` passes first.
@@ -244,18 +147,6 @@ impl<B: Backend> Lock<B> {
 
     fn runtime(&self) -> &B::Runtime {
         self.0.runtime()
-    }
-
-    /// Waits for the backoff, at most until `deadline`; returns `failure`.
-    async fn back_off(&self, retry: u32, deadline: Instant, failure: AcquireError) -> AcquireError {
-        self.runtime().sleep_until(self.next_retry(retry, None).min(deadline)).await;
-        failure
-    }
-
-    /// Returns when the retry numbered `retry` is due at the latest.
-    fn next_retry(&self, retry: u32, left: Option<Duration>) -> Instant {
-        let wait = wait_for_holder(self.0.backoff(retry), left);
-        self.runtime().now() + wait
     }
 }
 

@@ -1,17 +1,24 @@
-//! One acquire with a TTL of its own.
+//! One acquire, top to bottom.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
-use dlock_runtime::Instant;
+use dlock_runtime::{Instant, Runtime};
 
-use crate::backend::Backend;
-use crate::error::{AcquireError, TryAcquireError};
+use crate::attempt::Attempt;
+use crate::backend::{Answer, Backend};
+use crate::context::Context;
+use crate::error::{AcquireError, BackendError, TryAcquireError};
 use crate::handle::Handle;
 use crate::key::LockKey;
-use crate::lock::Lock;
+use crate::lease::Terms;
+use crate::retry::wait_for_holder;
 
-/// A request for one lease that may differ from the lock's options; [`Lock::request`] begins it.
+/// A request for one lease that may differ from the lock's options; [`Lock::request`](crate::Lock::request)
+/// begins it.
 ///
 /// # Example
 ///
@@ -32,41 +39,132 @@ use crate::lock::Lock;
 /// ```
 #[must_use = "a request sends nothing before `acquire` or `try_acquire`"]
 pub struct Request<'a, B: Backend> {
-    lock: &'a Lock<B>,
+    context: &'a Context<B>,
     key: &'a LockKey,
     ttl: Option<Duration>,
 }
 
 impl<'a, B: Backend> Request<'a, B> {
-    pub(crate) fn new(lock: &'a Lock<B>, key: &'a LockKey) -> Self {
-        Self { lock, key, ttl: None }
+    pub(crate) fn new(context: &'a Context<B>, key: &'a LockKey) -> Self {
+        Self { context, key, ttl: None }
     }
 
-    /// Sets the TTL of this lease, instead of [`Options::ttl`](crate::Options::ttl). Fractions of a millisecond
-    /// are cut off. [`Options::request_timeout`](crate::Options::request_timeout) stays as it is.
+    /// Sets the TTL of this lease, instead of [`Options::ttl`](crate::Options::ttl). Fractions of a
+    /// millisecond are cut off. [`Options::request_timeout`](crate::Options::request_timeout) stays as it is.
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl: Some(ttl), ..self }
     }
 
-    /// Waits until the lease is acquired or `deadline` passes: see [`Lock::acquire`].
+    /// Waits until the lease is acquired or `deadline` passes: see [`Lock::acquire`](crate::Lock::acquire).
     ///
     /// # Errors
     ///
     /// [`AcquireError::Ttl`] if no lease can have the TTL, for example since it is above that of the client's
-    /// session. Otherwise as [`Lock::acquire`].
+    /// session. Otherwise as [`Lock::acquire`](crate::Lock::acquire).
     pub async fn acquire(self, deadline: Instant) -> Result<Handle<B>, AcquireError> {
-        let terms = self.lock.context().terms_of(self.ttl)?;
-        self.lock.acquire_by(self.key, terms, deadline).await
+        let terms = self.context.terms_of(self.ttl)?;
+        self.acquire_by(terms, deadline).await
     }
 
-    /// Requests the lease once: see [`Lock::try_acquire`].
+    /// Requests the lease once: see [`Lock::try_acquire`](crate::Lock::try_acquire).
     ///
     /// # Errors
     ///
-    /// [`TryAcquireError::Ttl`] if no lease can have the TTL. Otherwise as [`Lock::try_acquire`].
+    /// [`TryAcquireError::Ttl`] if no lease can have the TTL. Otherwise as
+    /// [`Lock::try_acquire`](crate::Lock::try_acquire).
     pub async fn try_acquire(self) -> Result<Handle<B>, TryAcquireError> {
-        let terms = self.lock.context().terms_of(self.ttl)?;
-        self.lock.acquire_once(self.key, terms).await
+        let terms = self.context.terms_of(self.ttl)?;
+        self.acquire_once(terms).await
+    }
+
+    /// Requests and waits until `deadline` or the end of the lock.
+    async fn acquire_by(&self, terms: Terms, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+        let open = self.context.open();
+        if open.is_closed() {
+            return Err(AcquireError::Closed);
+        }
+        let (mut acquired, mut closed) = (pin!(self.acquire_open(terms, deadline)), pin!(open.closed()));
+        let result = poll_fn(|cx| match acquired.as_mut().poll(cx) {
+            Poll::Pending => closed.as_mut().poll(cx).map(|()| Err(AcquireError::Closed)),
+            done => done,
+        });
+        // A grant that the close has not seen: its handle is dropped, which releases it.
+        result.await.and_then(|handle| if open.is_closed() { Err(AcquireError::Closed) } else { Ok(handle) })
+    }
+
+    async fn acquire_open(&self, terms: Terms, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+        let mut attempt = Attempt::begin(self.context, self.key, terms);
+        let mut now = attempt.started();
+        if now >= deadline {
+            return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
+        }
+        let mut failure = AcquireError::Unavailable(BackendError::NoAnswer);
+        for retry in 0u32.. {
+            let Some(answer) = attempt.request(now, deadline).await else { break };
+            failure = match answer {
+                Ok(Answer::Granted { token, since, left }) => match attempt.accept(token, since, left) {
+                    Some(handle) => return Ok(handle),
+                    None => self.back_off(retry, deadline, AcquireError::Late).await,
+                },
+                Ok(Answer::Taken { left }) => {
+                    attempt.wait_for_release(self.next_retry(retry, left).min(deadline)).await;
+                    AcquireError::Taken { retry_after: left }
+                }
+                Ok(Answer::Queued { .. }) => match attempt.wait_in_queue(deadline).await {
+                    // The queue wakes its waiters: a backoff on top would leave the lock idle.
+                    Ok(()) => AcquireError::Taken { retry_after: None },
+                    Err(error) => self.back_off(retry, deadline, AcquireError::Unavailable(error)).await,
+                },
+                Err(error) if !error.is_passing() => {
+                    return Err(attempt.fail(AcquireError::Refused(error), AcquireError::outcome));
+                }
+                Err(error) => self.back_off(retry, deadline, AcquireError::Unavailable(error)).await,
+            };
+            now = self.context.runtime().now();
+            if now >= deadline {
+                break;
+            }
+            attempt.reopen();
+        }
+        Err(attempt.fail(failure, AcquireError::outcome))
+    }
+
+    /// Requests once.
+    async fn acquire_once(&self, terms: Terms) -> Result<Handle<B>, TryAcquireError> {
+        let open = self.context.open();
+        if open.is_closed() {
+            return Err(TryAcquireError::Closed);
+        }
+        let handle = self.try_acquire_open(terms).await?;
+        if open.is_closed() { Err(TryAcquireError::Closed) } else { Ok(handle) }
+    }
+
+    async fn try_acquire_open(&self, terms: Terms) -> Result<Handle<B>, TryAcquireError> {
+        let mut attempt = Attempt::begin(self.context, self.key, terms);
+        let now = attempt.started();
+        let error = match attempt.request(now, now + self.context.options().request_timeout).await {
+            Some(Ok(Answer::Granted { token, since, left })) => match attempt.accept(token, since, left) {
+                Some(handle) => return Ok(handle),
+                None => TryAcquireError::Late,
+            },
+            Some(Ok(Answer::Taken { left })) => TryAcquireError::Taken { retry_after: left },
+            Some(Ok(Answer::Queued { .. })) => TryAcquireError::Taken { retry_after: None },
+            Some(Err(error)) => TryAcquireError::Backend(error),
+            None => TryAcquireError::Backend(BackendError::NoAnswer),
+        };
+        Err(attempt.fail(error, TryAcquireError::outcome))
+    }
+
+    /// Waits for the backoff, at most until `deadline`; returns `failure`.
+    async fn back_off(&self, retry: u32, deadline: Instant, failure: AcquireError) -> AcquireError {
+        self.context.runtime().sleep_until(self.next_retry(retry, None).min(deadline)).await;
+        failure
+    }
+
+    /// Returns when the retry numbered `retry` is due at the latest.
+    fn next_retry(&self, retry: u32, left: Option<Duration>) -> Instant {
+        let wait = wait_for_holder(self.context.backoff(retry), left);
+        self.context.runtime().now() + wait
     }
 }
 

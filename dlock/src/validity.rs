@@ -9,8 +9,8 @@ use crate::lease::{DriftMargin, Terms};
 
 /// The TTLs of a lease and the end of its validity. All are stored in nanoseconds.
 ///
-/// A renewal without an answer may have taken effect, may still do so, or may not. So the lease may last on the
-/// server for as long as its longest TTL, and may be trusted for no longer than the shortest one of those
+/// A renewal without an answer may have taken effect, may still do so, or may not. So the lease may last on
+/// the server for as long as its longest TTL, and may be trusted for no longer than the shortest one of those
 /// renewals: delivered late, it sets the lease back to that.
 pub(crate) struct Validity {
     drift: DriftMargin,

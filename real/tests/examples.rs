@@ -74,6 +74,8 @@ fn each_backend_holds_its_lock() {
     let zookeeper = ZooKeeper::start(&stage).unwrap();
     let printed = run("redis", &[&format!("redis://{}", addresses[0])]);
     assert!(printed.starts_with("exports the report, with token "), "{printed}");
+    let printed = run("blocking", &[&format!("redis://{}", addresses[1])]);
+    assert_eq!(printed.matches("writes invoice").count(), 3, "{printed}");
     let printed = run("redlock", &[&format!("redis://{}", addresses.join(","))]);
     assert_eq!(printed, "warms the cache up, with token 1\n");
     let printed = run("etcd", &[&format!("etcd://{}", etcd.addresses()[0])]);

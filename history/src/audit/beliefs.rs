@@ -52,6 +52,10 @@ impl<'h> Beliefs<'h> {
             | Kind::LeaseTtlChanged { key, owner, token, valid_micros: Some(valid), .. } => {
                 let until = event.at.after(self.true_time(process, Duration::from_micros(*valid)));
                 let by = Acquisition { process, owner };
+                // Only another TTL shortens the trust.
+                if matches!(event.kind, Kind::LeaseTtlChanged { .. }) {
+                    self.by_key.entry(key).or_default().retain(|belief| belief.by != by);
+                }
                 return Some((key, self.hold(key, event.at, Belief { by, token: *token, until })));
             }
             Kind::LeaseLost { key, owner, .. } | Kind::LeaseReleaseRequested { key, owner, .. } => {

@@ -213,7 +213,8 @@ impl<'a> Story<'a> {
                 format!("{process} renewed its lease with token {token}{valid}")
             }
             Kind::LeaseTtlChanged { token, ttl_millis, .. } => {
-                let ttl = ttl_millis.map(Span::from_millis).map(|ttl| format!(" of {ttl}")).unwrap_or_default();
+                let ttl =
+                    ttl_millis.map(Span::from_millis).map(|ttl| format!(" of {ttl}")).unwrap_or_default();
                 format!("{process} asked for a TTL{ttl} for its lease with token {token}")
             }
             Kind::SectionEntered { .. } => format!("{process} entered its critical section"),

@@ -103,7 +103,7 @@ pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
         Kind::LeaseNotAcquired { outcome, .. } => format!("not granted: {}", in_words(outcome)),
         Kind::LeaseRenewed { .. } => format!("renewed{of}"),
         Kind::LeaseTtlChanged { ttl_millis, .. } => {
-            let ttl = ttl_millis.map(Span::from_millis);
+            let ttl = ttl_millis.map(history::Span::from_millis);
             format!("asks for a TTL of {}", ttl.map(|ttl| ttl.to_string()).unwrap_or_default())
         }
         Kind::LeaseRenewFailed { outcome, .. } => format!("renewal failed: {}", in_words(outcome)),

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::future::Future;
 
+use std::time::Duration;
+
 use dlock::redis::{Redis, RedisOptions};
 use dlock::{
     Acquisition, Answer, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime, owner_prefix,
@@ -180,6 +182,10 @@ impl<G: Gap> Acquisition for ReleasingAcquisition<G> {
                 Ok(released)
             }
         }
+    }
+
+    fn set_ttl(&mut self, ttl: Duration) {
+        self.redis.set_ttl(ttl);
     }
 
     fn needs_cleanup(&self) -> bool {

@@ -257,6 +257,11 @@ impl<B: Correct, M: LockMistake<B>> Acquisition for MistakenAcquisition<B, M> {
         Ok(released)
     }
 
+    fn set_ttl(&mut self, ttl: Duration) {
+        self.0.claim.ttl = ttl;
+        self.0.correct.set_ttl(ttl);
+    }
+
     fn needs_cleanup(&self) -> bool {
         self.0.needs_cleanup()
     }

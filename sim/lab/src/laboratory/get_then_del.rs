@@ -1,6 +1,8 @@
 //! Release by GET and DEL: the lease may expire between the two, and the DEL then deletes the next owner's
 //! lock.
 
+use std::time::Duration;
+
 use dlock::redis::Redis;
 use dlock::{Acquisition, Answer, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime};
 
@@ -73,6 +75,10 @@ impl<R: Runtime> Acquisition for GetThenDelAcquisition<R> {
     /// Releases without a deadline, as libraries with this mistake do.
     async fn release(&mut self, _: Instant) -> Result<Released, BackendError> {
         self.lock.get_then_del(&self.claim).await
+    }
+
+    fn set_ttl(&mut self, ttl: Duration) {
+        self.correct.set_ttl(ttl);
     }
 
     fn needs_cleanup(&self) -> bool {

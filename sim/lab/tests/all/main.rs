@@ -63,4 +63,5 @@ mod strategies;
 mod tls;
 mod toy;
 mod trace;
+mod ttls;
 mod world;
