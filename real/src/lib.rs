@@ -19,6 +19,8 @@ pub mod lab;
 mod limits;
 pub mod logs;
 pub mod metrics;
+#[cfg(doctest)]
+mod moving;
 mod patient;
 pub mod pause;
 pub mod peers;

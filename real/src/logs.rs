@@ -29,6 +29,7 @@ pub fn install(recorder: Option<Recorder>) -> io::Result<()> {
         (Some(recorder), None) => tracing::subscriber::set_global_default(registry.with(recorder)),
         (None, Some(levels)) => tracing::subscriber::set_global_default(registry.with(lines(&levels)?)),
         (Some(recorder), Some(levels)) => {
+            // Its refusal of all other call sites must not hide them from the log.
             let recorder = recorder.with_filter(FilterFn::new(Recorder::wants));
             tracing::subscriber::set_global_default(registry.with(recorder).with(lines(&levels)?))
         }

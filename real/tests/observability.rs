@@ -16,9 +16,9 @@ use std::process::Command;
 
 use dlock::event::Outcome;
 use eventually::eventually;
-use lab::serve::{Ports, serve_redis};
+use lab::serve::host_redis;
 use promql::{Selector, grouped_by, selectors};
-use real::servers::{Launch, Persistence, Process, Prometheus, Redis, Stage, ask_http};
+use real::servers::{Launch, Persistence, Process, Prometheus, Redis, Stage, ask_http, free_port};
 use serde_json::Value;
 
 /// The values of the label `outcome` that only the resource has.
@@ -60,22 +60,6 @@ fn real(stage: &Stage, name: &str, arguments: &[&str]) -> (Process, u16) {
     start(stage, name, env!("CARGO_BIN_EXE_real"), arguments)
 }
 
-/// Returns two ports on which nothing listens.
-#[allow(clippy::disallowed_methods, reason = "asks the operating system for free ports")]
-fn free_ports() -> [u16; 2] {
-    let held = [0, 1].map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    held.map(|listener| listener.local_addr().unwrap().port())
-}
-
-/// Serves a simulated Redis until the test ends; returns its port and that of its metrics.
-#[allow(clippy::disallowed_methods, reason = "serves on a real port")]
-fn simulated_redis() -> [u16; 2] {
-    let [port, metrics] = free_ports();
-    std::thread::spawn(move || serve_redis(Ports { port, metrics: Some(metrics) }).unwrap());
-    eventually("it listens", || TcpStream::connect(("127.0.0.1", metrics)).ok());
-    [port, metrics]
-}
-
 #[test]
 fn rules_are_valid_and_fire_as_their_tests_demand() {
     let tool = Prometheus::tool().unwrap();
@@ -94,7 +78,8 @@ fn rules_are_valid_and_fire_as_their_tests_demand() {
 fn every_query_has_data_from_live_programs() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    let [simulated, of_simulated] = simulated_redis();
+    let simulated = host_redis().unwrap();
+    let of_simulated = simulated.metrics_address().port();
     let (_resource, resource) =
         real(&stage, "resource", &["resource", "--listen", "127.0.0.1:0", "--store", "memory"]);
     let (servers, at) = (redis.address(), format!("127.0.0.1:{resource}"));
@@ -103,7 +88,7 @@ fn every_query_has_data_from_live_programs() {
     let work = ["--ttl", "600ms", "--work", "1s", "--renew", "1h", "--rounds", "1000000"];
     let served = ["--metrics", "0"];
     let (_worker, worker) = real(&stage, "worker", &[&worker[..], &work, &served].concat());
-    let servers = format!("127.0.0.1:{simulated}");
+    let servers = simulated.address().to_string();
     let load = ["contend", "--servers", &servers, "--rate", "20", "--for", "1h", "--work", "20ms"];
     let (_contend, contend) = real(&stage, "contend", &[&load[..], &served].concat());
     let run = ["chaos", "--system", "redis", "--for", "1h", "--every", "300ms", "--faults", "pause-worker"];
@@ -167,7 +152,8 @@ fn check_labels(prometheus: &Prometheus, query: &str) {
 
 #[test]
 fn a_simulated_server_counts_its_connections_and_bytes() {
-    let [port, metrics] = simulated_redis();
+    let server = host_redis().unwrap();
+    let metrics = server.metrics_address().port();
     let shows = |series: &str, value: u64| {
         eventually(series, || {
             let text = ask_http(metrics, "GET", "/metrics", "", "").unwrap();
@@ -175,7 +161,7 @@ fn a_simulated_server_counts_its_connections_and_bytes() {
         });
     };
     shows("sim_server_connections_total", 0);
-    let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut client = TcpStream::connect(server.address()).unwrap();
     client.write_all(b"PING\r\n").unwrap();
     client.read_exact(&mut [0; 7]).unwrap();
     shows("sim_server_open_connections", 1);
@@ -192,11 +178,21 @@ fn every_long_running_command_can_serve_its_metrics() {
         let help = Command::new(env!("CARGO_BIN_EXE_real")).args([command, "--help"]).output().unwrap();
         assert!(String::from_utf8_lossy(&help.stdout).contains("--metrics <PORT>"), "{command}");
     }
+}
+
+#[test]
+fn the_children_of_an_experiment_leave_its_port_alone() {
     let stage = Stage::new().unwrap();
-    let (_experiment, port) =
-        real(&stage, "experiment", &["experiment", "1", "--metrics", "0", "--out", "out"]);
+    let port = free_port().unwrap();
+    let variable = format!("DLOCK_METRICS={port}");
+    let experiment = [&variable, env!("CARGO_BIN_EXE_real"), "experiment", "1", "--system", "redis"];
+    let short = ["--ttl", "500ms", "--pause", "5s", "--out", "out.json"];
+    let (mut process, served) = start(&stage, "experiment", "env", &[&experiment[..], &short].concat());
+    assert_eq!(served, port);
     let metrics = ask_http(port, "GET", "/metrics", "", "").unwrap();
     assert!(metrics.contains(r#"real_info{command="experiment","#), "{metrics}");
     let elsewhere = ask_http(port, "GET", "/", "", "").unwrap();
     assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
+    let status = eventually("it ends", || process.exited());
+    assert!(status.success(), "{}", process.last_words());
 }

@@ -115,6 +115,36 @@ fn the_first_example_of_the_crate_is_the_program_of_the_readme() {
     assert!(readme.contains(URL));
 }
 
+/// The doc tests of `moving.rs` compile the code of the page, and run what needs no server.
+#[test]
+fn the_page_on_other_libraries_shows_code_of_doc_tests() {
+    let source = fs::read_to_string(root().join("real/src/moving.rs")).unwrap();
+    let comments: String = source.lines().map(|line| format!("{}\n", comment(line))).collect();
+    let hidden = |line: &&str| !line.starts_with("# ");
+    let compiled: Vec<Vec<&str>> =
+        blocks(&comments).into_iter().map(|block| block.lines().skip(1).filter(hidden).collect()).collect();
+    let page = page("docs/compare-libraries.md");
+    let in_rust = blocks(&page).into_iter().filter_map(|block| block.strip_prefix("rust\n"));
+    let shown: Vec<Vec<&str>> = in_rust.map(|block| block.lines().collect()).collect();
+    assert!(shown.len() >= 7, "the page has lost its code");
+    for block in &shown {
+        assert!(compiled.contains(block), "moving.rs has no doc test of\n{}", block.join("\n"));
+    }
+    for block in &compiled {
+        assert!(shown.contains(block), "the page does not show\n{}", block.join("\n"));
+    }
+}
+
+/// Returns the text of a line of a module's comment.
+fn comment(line: &str) -> &str {
+    line.strip_prefix("//! ").unwrap_or_default()
+}
+
+/// Returns the blocks of code of a page, each with the words after its fence as its first line.
+fn blocks(page: &str) -> Vec<&str> {
+    page.split("```").skip(1).step_by(2).collect()
+}
+
 #[test]
 fn a_test_of_a_lock_on_redis_is_built_without_a_protobuf_compiler() {
     let folder = folder("simulated");

@@ -308,6 +308,7 @@ mod tests {
     use std::time::Duration;
 
     use history::{Effect, LinkFault};
+    use tracing::span::{Attributes, Id};
 
     use super::*;
     use crate::entropy::Entropy;
@@ -320,20 +321,25 @@ mod tests {
         fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.metadata());
         }
+
+        fn on_new_span(&self, span: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(span.metadata());
+        }
     }
 
     #[test]
-    fn foreign_events_are_refused_before_their_call_site_is_registered() {
+    fn foreign_events_and_all_spans_are_refused_before_their_call_site_is_registered() {
         let keep = Keep::default();
         tracing::subscriber::with_default(tracing_subscriber::registry().with(keep.clone()), || {
             tracing::info!(target: "hyper", "not ours");
             tracing::info!(target: "dlock", event = "ours");
+            tracing::info_span!(target: "dlock", "dlock.hold");
         });
         let received = keep.0.lock().unwrap_or_else(PoisonError::into_inner);
         let dispatch = tracing::Dispatch::new(tracing_subscriber::registry().with(RecordLayer));
         let answers: Vec<_> =
             received.iter().map(|metadata| (metadata.target(), dispatch.enabled(metadata))).collect();
-        assert_eq!(answers, [("hyper", false), ("dlock", true)]);
+        assert_eq!(answers, [("hyper", false), ("dlock", true), ("dlock", false)]);
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub use etcd::{Etcd, EtcdCluster};
 pub use guard::{Stage, end_left_stage};
 pub(crate) use host::Cable;
 pub use host::Host;
+pub use port::free_port;
 pub use postgres::Postgres;
 pub use process::{Launch, Process};
 pub use prometheus::Prometheus;

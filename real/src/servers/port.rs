@@ -18,6 +18,15 @@ const OUTGOING_FROM: u16 = 32_768;
 /// The number of ports tried for each one needed.
 const TRIES: u32 = 1000;
 
+/// Returns a port of 127.0.0.1 on which no process listens now.
+///
+/// # Errors
+///
+/// [`ServerError::Spawn`] if there is none.
+pub fn free_port() -> Result<u16, ServerError> {
+    free().map(|[port]| port)
+}
+
 /// Returns `N` different ports of 127.0.0.1 on which no process listens now.
 ///
 /// They lie outside the range for outgoing connections, which could take the port of a server during its

@@ -124,6 +124,7 @@ impl Accept for LocalListener {
 #[derive(Debug)]
 pub struct Hosting {
     address: SocketAddr,
+    metrics: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -132,6 +133,11 @@ impl Hosting {
     /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the address that serves its `/metrics`.
+    pub fn metrics_address(&self) -> SocketAddr {
+        self.metrics
     }
 }
 
@@ -165,9 +171,7 @@ pub(super) fn serve<H: Host<LocalMachine>>(
     let (runtime, listener, address) = listen(ports.port)?;
     let machine = LocalMachine::new(served.machine, listener);
     if let Some(port) = ports.metrics {
-        let (listener, address) = bind(&runtime, port)?;
-        eprintln!("metrics on http://{address}/metrics");
-        runtime.spawn(metrics::serve(listener, served.machine, Arc::clone(&machine.counters)));
+        eprintln!("metrics on http://{}/metrics", serve_metrics(&runtime, port, &machine)?);
     }
     println!("simulated {} listens on {address}; Ctrl-C stops it", served.name);
     runtime.block_on(async move { (served.make)(address).start(machine).await });
@@ -184,6 +188,7 @@ pub(super) fn host<H: Host<LocalMachine>>(
 ) -> Result<Hosting, ServeError> {
     let (runtime, listener, address) = listen(0)?;
     let machine = LocalMachine::new(served.machine, listener);
+    let metrics = serve_metrics(&runtime, 0, &machine)?;
     let host = (served.make)(address);
     let (stop, stopped) = oneshot::channel();
     let serve = move || {
@@ -193,13 +198,20 @@ pub(super) fn host<H: Host<LocalMachine>>(
         });
     };
     let thread = thread::Builder::new().name(format!("simulated {}", served.name)).spawn(serve)?;
-    Ok(Hosting { address, stop: Some(stop), thread: Some(thread) })
+    Ok(Hosting { address, metrics, stop: Some(stop), thread: Some(thread) })
 }
 
 fn listen(port: u16) -> Result<(Runtime, TcpListener, SocketAddr), ServeError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let (listener, address) = bind(&runtime, port)?;
     Ok((runtime, listener, address))
+}
+
+/// Serves the metrics of `machine` on `127.0.0.1:port`, for as long as `runtime` runs; returns the address.
+fn serve_metrics(runtime: &Runtime, port: u16, machine: &LocalMachine) -> Result<SocketAddr, ServeError> {
+    let (listener, address) = bind(runtime, port)?;
+    runtime.spawn(metrics::serve(listener, machine.name, Arc::clone(&machine.counters)));
+    Ok(address)
 }
 
 fn bind(runtime: &Runtime, port: u16) -> Result<(TcpListener, SocketAddr), ServeError> {
