@@ -12,7 +12,8 @@
 //! | `redis_lease_extend_total` | counter | outcome | renewals that ended |
 //! | `redis_lease_lost_total` | counter | | leases whose holder had to stop |
 //! | `redis_lease_release_total` | counter | outcome | releases that ended |
-//! | `release_by_non_owner_total` | counter | | releases that found another owner or none, and changed nothing; these also count as `redis_lease_release_total` with the outcome `not_owner` |
+//! | `redis_lease_stale_release_total` | counter | | releases that found another owner or none, and changed nothing; these also count as `redis_lease_release_total` with the outcome `not_owner` |
+//! | `release_by_non_owner_total` | counter | | the same number, under another name in use |
 //!
 //! All have the labels `system` and `resource_type`. The names are those of the field guides and stay the
 //! same for every backend; `system` says which it is: `redis`, `redlock`, `etcd` or `zookeeper`
@@ -48,6 +49,7 @@ pub fn describe() {
     describe_counter!("redis_lease_extend_total", "Renewals that ended, by outcome");
     describe_counter!("redis_lease_lost_total", "Leases whose holder had to stop");
     describe_counter!("redis_lease_release_total", "Releases that ended, by outcome");
+    describe_counter!("redis_lease_stale_release_total", "Releases of a lease that was no longer owned");
     describe_counter!("release_by_non_owner_total", "Releases of a lease that was no longer owned");
     describe_gauge!("redis_lease_held", "Leases held now");
     describe_gauge!("redis_lease_held_past_ttl", "Leases held now for longer than their first TTL");
@@ -92,6 +94,7 @@ pub(crate) struct Meter {
     extend: ByOutcome,
     lost: OnceLock<Key>,
     release: ByOutcome,
+    stale_release: OnceLock<Key>,
     by_non_owner: OnceLock<Key>,
     held: OnceLock<Key>,
     held_past_ttl: OnceLock<Key>,
@@ -112,6 +115,7 @@ impl Meter {
             extend: ByOutcome::default(),
             lost: OnceLock::new(),
             release: ByOutcome::default(),
+            stale_release: OnceLock::new(),
             by_non_owner: OnceLock::new(),
             held: OnceLock::new(),
             held_past_ttl: OnceLock::new(),
@@ -127,6 +131,7 @@ impl Meter {
     /// event.
     fn show_rare(&self) {
         add(self.plain(&self.lost, "redis_lease_lost_total"), 0);
+        add(self.plain(&self.stale_release, "redis_lease_stale_release_total"), 0);
         add(self.plain(&self.by_non_owner, "release_by_non_owner_total"), 0);
     }
 
@@ -175,6 +180,7 @@ impl Meter {
     pub(crate) fn released(&self, outcome: Outcome) {
         self.count(&self.release, "redis_lease_release_total", outcome);
         if outcome == Outcome::NotOwner {
+            count(self.plain(&self.stale_release, "redis_lease_stale_release_total"));
             count(self.plain(&self.by_non_owner, "release_by_non_owner_total"));
         }
     }

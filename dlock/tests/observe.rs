@@ -54,7 +54,7 @@ fn a_lease_without_failures_is_reported() {
     assert_eq!(meter.sum("redis_lease_held_ms{fake,orders}"), 105.0);
     assert!((30.0..=55.0).contains(&meter.sum("redis_lease_acquire_latency_ms{fake,orders}")));
     // Rare counters are shown at zero, so that a monitor sees their first increase.
-    for rare in ["redis_lease_lost_total", "release_by_non_owner_total"] {
+    for rare in ["redis_lease_lost_total", "redis_lease_stale_release_total", "release_by_non_owner_total"] {
         let series = format!("{rare}{{fake,orders}}");
         assert!(meter.has(&series) && meter.sum(&series) == 0.0, "{rare}");
     }
@@ -149,6 +149,7 @@ fn a_lost_and_then_released_lease_is_reported() {
     assert_eq!(meter.sum("redis_lease_lost_total{fake,orders}"), 1.0);
     assert_eq!(meter.sum("redis_lease_extend_total{fake,orders,not_owner}"), 1.0);
     assert_eq!(meter.sum("redis_lease_release_total{fake,orders,not_owner}"), 1.0);
+    assert_eq!(meter.sum("redis_lease_stale_release_total{fake,orders}"), 1.0);
     assert_eq!(meter.sum("release_by_non_owner_total{fake,orders}"), 1.0);
     assert_eq!(meter.sum("redis_lease_held{fake,orders}"), 0.0);
     assert_eq!(meter.sum("redis_lease_held_ms{fake,orders}"), 450.0);
