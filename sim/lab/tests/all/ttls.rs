@@ -27,7 +27,7 @@ impl WorkerMistake for ChangesTtl {
                 return;
             }
             hands.put(handle, handle.fence()).await;
-            hands.process.sleep(Duration::from_millis(150)).await;
+            hands.process.sleep(Duration::from_millis(450)).await;
         }
     }
 }
