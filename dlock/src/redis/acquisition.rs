@@ -9,6 +9,7 @@ use redis::Value;
 use super::batch::Batcher;
 use super::connection::Connection;
 use super::listener::Listener;
+use super::native::Own;
 use super::node::{self, Node, Sent};
 use super::options::{TokenSource, Waiting};
 use super::reply::{self, Grant};
@@ -18,8 +19,10 @@ use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
 
 static ACQUIRE_BY_TIME: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_by_time.lua")));
-static RENEW: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("renew.lua")));
-static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
+static RENEW: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("renew.lua")).with_own(Own::CompareAndSet));
+static RELEASE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("release.lua")).with_own(Own::CompareAndDelete));
 
 /// The state that all acquisitions of one client share.
 pub(crate) struct Client<R> {

@@ -9,6 +9,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, Value};
 use tokio::sync::oneshot;
 
+use super::native::Commands;
 use super::script::Script;
 use crate::error::{BackendError, SILENT};
 use crate::single_flight::SingleFlight;
@@ -30,6 +31,8 @@ pub(crate) struct Connection {
     known_scripts: AtomicU32,
     /// True once the server has refused the text of a script to this user.
     is_digest_only: AtomicBool,
+    /// The commands of the server for release and renewal.
+    commands: Commands,
     /// Dropped with the last user of the connection; it ends the driver, and with it the stream.
     _close: oneshot::Sender<()>,
 }
@@ -101,7 +104,8 @@ impl<R: Runtime> Connector<R> {
             select(driver, dropped).await;
             ended.store(true, Ordering::Release);
         });
-        Ok(Arc::new(Connection { pipe, closed, known_scripts: AtomicU32::new(0), is_digest_only, _close }))
+        let (known_scripts, commands) = (AtomicU32::new(0), Commands::default());
+        Ok(Arc::new(Connection { pipe, closed, known_scripts, is_digest_only, commands, _close }))
     }
 
     fn unreachable(&self, reason: impl ToString) -> BackendError {
@@ -145,6 +149,11 @@ impl Connection {
     /// Notes that the server refuses the texts of scripts to this user.
     pub(super) fn note_digest_only(&self) {
         self.is_digest_only.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the commands of the server for release and renewal, as far as they are known.
+    pub(super) fn commands(&self) -> &Commands {
+        &self.commands
     }
 
     /// Notes that the server does not know the script any more.

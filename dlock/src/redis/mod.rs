@@ -2,12 +2,17 @@
 //!
 //! Each operation is one script and one round trip, over one connection that all clones share.
 //!
+//! Servers with compare-and-set and compare-and-delete release and renew by these commands instead: Redis 8.4
+//! (`SET … IFEQ`, `DELEX`) and Valkey 9 (`SET … IFEQ`, `DELIFEQ`). The first release or renewal on each
+//! connection finds out, at no cost; a user who lacks the right to such a command goes on with scripts.
+//!
 //! No two unexpired leases exist on a key, and each fencing token is above all earlier ones, for as long as
 //! the server keeps the writes that it has acknowledged. A crash without fsync, or a failover to a replica
 //! that lags, may lose both; [`TokenSource::ServerTime`] keeps the tokens in order all the same.
 
 // Layers, from below: connection.rs opens and replaces the connection; node.rs runs scripts on it (script.rs
-// writes the commands, reply.rs reads the answers); batch.rs lets many acquires share calls; requests.rs
+// writes the commands, reply.rs reads the answers); native.rs runs the server's own commands in place of
+// scripts; batch.rs lets many acquires share calls; requests.rs
 // remembers unanswered requests; acquisition.rs puts them together. waiters.rs and listener.rs wake those who
 // wait for a release. The .lua files are the scripts that the server runs.
 
@@ -15,6 +20,7 @@ mod acquisition;
 mod batch;
 mod connection;
 mod listener;
+mod native;
 mod node;
 mod options;
 mod reply;

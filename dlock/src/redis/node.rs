@@ -7,6 +7,7 @@ use dlock_runtime::{Instant, Runtime, probes, sometimes, timeout_at};
 use redis::{RedisConnectionInfo, RedisError, Value};
 
 use super::connection::{Connection, Connector};
+use super::native;
 use super::reply;
 use super::script::Call;
 use crate::error::BackendError;
@@ -47,14 +48,15 @@ impl<R: Runtime> Node<R> {
         reply::greeting(&value)
     }
 
-    /// Runs a script with its keys and arguments on the shared connection, as [`Node::exchange`] does.
+    /// Runs a script with its keys and arguments, or the server's own command that does the same, on the
+    /// shared connection, as [`Node::exchange`] does.
     pub(super) async fn eval(
         &self,
         call: Call<'_>,
         deadline: Instant,
         before_send: impl FnOnce(&Sent),
     ) -> Result<(Sent, Value), BackendError> {
-        let send = |connection: Arc<Connection>| async move { eval(&connection, call).await };
+        let send = |connection: Arc<Connection>| async move { native::run(&connection, call).await };
         self.exchange(None, deadline, before_send, send).await
     }
 

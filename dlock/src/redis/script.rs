@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use redis::{Cmd, RedisWrite, ToRedisArgs};
 
+use super::native::Own;
 use crate::key::{FENCE, FREED, LockKey, OWNER};
 
 /// The scripts of locks on one Redis: the name and the text of each.
@@ -26,6 +27,8 @@ pub(crate) struct Script {
     number: u32,
     body: &'static str,
     digest: Box<str>,
+    /// The command of newer servers that does the same.
+    own: Option<Own>,
 }
 
 /// A script with its keys and arguments.
@@ -58,7 +61,17 @@ impl Script {
     pub(crate) fn new(body: &'static str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { number, body, digest: redis::Script::new(body).get_hash().into() }
+        Self { number, body, digest: redis::Script::new(body).get_hash().into(), own: None }
+    }
+
+    /// Adds the command of newer servers that does the same. The script must tell whether the server has it.
+    pub(super) fn with_own(self, own: Own) -> Self {
+        Self { own: Some(own), ..self }
+    }
+
+    /// Returns the command of newer servers that does the same.
+    pub(super) fn own(&self) -> Option<Own> {
+        self.own
     }
 
     /// Returns the bit of this script in a set of 32; no bit for a script beyond the 32nd.
