@@ -9,10 +9,23 @@ use super::{World, key, ms};
 pub type RedisLock = Lock<Redis<World>>;
 
 pub fn lock(world: &World) -> RedisLock {
+    lock_by(world, RedisOptions::default())
+}
+
+fn lock_by(world: &World, redis: RedisOptions) -> RedisLock {
     let mut options = Options::new(ms(2000));
     options.instance = Some("a".into());
-    let redis = Redis::new(world.clone(), "redis:6379", RedisOptions::default()).unwrap();
+    let redis = Redis::new(world.clone(), "redis:6379", redis).unwrap();
     Lock::new(redis, options).unwrap()
+}
+
+/// As [`world`], with changed options of the client.
+pub fn lock_with(change: impl FnOnce(&mut RedisOptions)) -> (World, Server, RedisLock) {
+    let (world, server) = World::with_server();
+    let mut options = RedisOptions::default();
+    change(&mut options);
+    let lock = lock_by(&world, options);
+    (world, server, lock)
 }
 
 pub fn world() -> (World, Server, RedisLock) {

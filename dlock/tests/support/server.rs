@@ -1,5 +1,5 @@
-//! A Redis server for the four scripts of a lock: it speaks RESP2 over streams in memory, with injected
-//! faults.
+//! A Redis server for the four scripts of a lock, and for the commands of newer servers that replace two of
+//! them: it speaks RESP2 over streams in memory, with injected faults.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexS
 
 use super::World;
 
-/// The fault of one script call.
+/// The fault of one call. A `PUBLISH` takes none.
 #[derive(Clone, Copy)]
 pub enum Fault {
     /// No fault.
@@ -46,8 +46,12 @@ struct State {
     /// The server's ends of unread connections; `None` while it reads.
     unread: Option<Vec<DuplexStream>>,
     log: Vec<String>,
-    /// The received commands: EVAL and EVALSHA.
+    /// The received commands.
     verbs: Vec<String>,
+    /// The server's compare-and-delete, which scripts tell of; with it the server has compare-and-set.
+    own: Option<&'static str>,
+    /// The channels of the messages that clients published by themselves.
+    published: Vec<String>,
 }
 
 impl Server {
@@ -76,6 +80,17 @@ impl Server {
 
     pub fn forget_scripts(&self) {
         self.state.lock().unwrap().scripts.clear();
+    }
+
+    /// Gives the server compare-and-set, and a compare-and-delete of that name; `None` takes them away, from
+    /// open connections as well.
+    pub fn own_commands(&self, name: Option<&'static str>) {
+        self.state.lock().unwrap().own = name;
+    }
+
+    /// Returns the channels of the messages that clients have published by themselves.
+    pub fn published(&self) -> Vec<String> {
+        self.state.lock().unwrap().published.clone()
     }
 
     /// Returns the number of connection attempts.
@@ -134,8 +149,8 @@ impl Server {
         let mut stream = BufReader::new(stream);
         loop {
             let request = read_request(&mut stream).await?;
-            if let Some(missing) = self.missing(&request) {
-                stream.get_mut().write_all(missing).await?;
+            if let Some(answer) = self.answer_early(&request) {
+                stream.get_mut().write_all(answer.as_bytes()).await?;
                 continue;
             }
             let fault = self.state.lock().unwrap().faults.pop_front().unwrap_or(Fault::None);
@@ -162,16 +177,30 @@ impl Server {
         }
     }
 
-    /// Returns the answer `NOSCRIPT` if the script is unknown. EVAL loads the script.
-    fn missing(&self, request: &[String]) -> Option<&'static [u8]> {
+    /// Returns the answer to a message, to an unknown command, and `NOSCRIPT` if the script is unknown. EVAL
+    /// loads the script.
+    fn answer_early(&self, request: &[String]) -> Option<String> {
         let mut state = self.state.lock().unwrap();
-        state.verbs.push(request[0].clone());
-        if request[0] == "EVAL" {
-            state.scripts.insert(digest(&request[1]), script_name(&request[1]));
-            return None;
+        let verb = &*request[0];
+        state.verbs.push(verb.into());
+        match verb {
+            "EVAL" => {
+                state.scripts.insert(digest(&request[1]), script_name(&request[1]));
+                None
+            }
+            "EVALSHA" => {
+                let missing = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
+                (!state.scripts.contains_key(&request[1])).then(|| missing.into())
+            }
+            "PUBLISH" => {
+                state.published.push(request[1].clone());
+                Some(":0\r\n".into())
+            }
+            "SET" if state.own.is_none() => Some("-ERR syntax error\r\n".into()),
+            "SET" => None,
+            other if Some(other) == state.own => None,
+            other => Some(format!("-ERR unknown command '{other}', with args beginning with: \r\n")),
         }
-        let missing: &[u8] = b"-NOSCRIPT No matching script. Please use EVAL.\r\n";
-        (!state.scripts.contains_key(&request[1])).then_some(missing)
     }
 }
 
@@ -187,7 +216,8 @@ impl State {
     fn execute(&mut self, number: usize, request: &[String], now: Instant) -> String {
         let name = match &*request[0] {
             "EVAL" => script_name(&request[1]),
-            _ => self.scripts[&request[1]],
+            "EVALSHA" => self.scripts[&request[1]],
+            _ => return self.execute_own(number, request, now),
         };
         let keys: usize = request[2].parse().unwrap();
         let (keys, args) = request[3..].split_at(keys);
@@ -198,6 +228,22 @@ impl State {
         let answers: Vec<_> =
             answers.map(|(keys, args)| self.execute_one(number, name, keys, args, now)).collect();
         format!("*{}\r\n{}", answers.len(), answers.concat())
+    }
+
+    /// Executes `SET key owner IFEQ owner PX ttl`, `DELEX key IFEQ owner` or `DELIFEQ key owner`.
+    fn execute_own(&mut self, number: usize, request: &[String], now: Instant) -> String {
+        let words: Vec<&str> = request.iter().map(String::as_str).collect();
+        let (name, args) = match *words {
+            ["SET", _, owner, "IFEQ", same, "PX", ttl] if owner == same => ("renew", vec![owner, ttl]),
+            ["DELEX", _, "IFEQ", owner] | ["DELIFEQ", _, owner] => ("release", vec![owner]),
+            _ => panic!("{words:?}"),
+        };
+        let args: Vec<_> = args.into_iter().map(str::to_owned).collect();
+        match (name, &*self.execute_one(number, name, &request[1..2], &args, now)) {
+            ("renew", ":1\r\n") => "+OK\r\n".into(),
+            ("renew", _) => "$-1\r\n".into(),
+            (_, answer) => answer.into(),
+        }
     }
 
     fn execute_one(
@@ -224,7 +270,10 @@ impl State {
             _ => ":0\r\n".into(),
         };
         self.log.push(format!("{number} {name} {} {}", args[0], answer.trim_end().replace("\r\n", " ")));
-        answer
+        match self.own {
+            Some(own) if args.get(2).is_some() => format!("*2\r\n{answer}${}\r\n{own}\r\n", own.len()),
+            _ => answer,
+        }
     }
 
     fn acquire(

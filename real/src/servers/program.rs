@@ -8,6 +8,8 @@ use super::error::ServerError;
 const ALSO: [&str; 3] = ["/usr/bin", "/usr/sbin", "/usr/local/bin"];
 /// Debian's folder of PostgreSQL's programs, with a folder for each version.
 const POSTGRES: &str = "/usr/lib/postgresql";
+/// The folder of servers that `tools/test` fetches from PyPI.
+const FETCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/servers");
 /// Debian's folder of Java archives.
 const JARS: &str = "/usr/share/java";
 
@@ -17,6 +19,15 @@ pub(super) fn find(name: &str, package: &'static str) -> Result<PathBuf, ServerE
     let directories = std::env::split_paths(&path).chain(ALSO.iter().map(PathBuf::from));
     let mut files = directories.map(|directory| directory.join(name));
     files.find(|file| file.is_file()).ok_or_else(|| missing(name, package))
+}
+
+/// Finds the program `name` that `tools/test` has fetched from PyPI's `package`.
+pub(super) fn find_fetched(name: &str, package: &'static str) -> Result<PathBuf, ServerError> {
+    let file = Path::new(FETCHED).join(name);
+    if file.is_file() {
+        return Ok(file);
+    }
+    Err(ServerError::NotFetched { program: file.display().to_string(), package })
 }
 
 /// Finds PostgreSQL's program `name` in the newest version installed.

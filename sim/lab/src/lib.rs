@@ -20,6 +20,6 @@ pub mod serve;
 
 pub use laboratory::{
     Arm, Correct, Etcd, Lab, LabScene, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis,
-    ReleaseMode, Resource, Store, StoredLock, System, Tokens, Waiting, Worker, WorkerMode, Workplace, draw,
-    draw_class, draw_for, excused, load, parse, run, schedule, small, validate, wire,
+    ReleaseMode, Resource, Store, StoredLock, System, Tokens, Version, Waiting, Worker, WorkerMode,
+    Workplace, draw, draw_class, draw_for, excused, load, parse, run, schedule, small, validate, wire,
 };

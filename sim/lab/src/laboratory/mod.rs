@@ -36,7 +36,7 @@ pub use given::{Correct, StoredLock, Workplace};
 pub use options::{Options, schedule};
 pub use point::{Point, ProcessKind};
 pub use scene::LabScene;
-pub use servers::{Etcd, Persistence, Recipe, Redis, Resource, Store, Tokens, Waiting};
+pub use servers::{Etcd, Persistence, Recipe, Redis, Resource, Store, Tokens, Version, Waiting};
 pub use small::small;
 pub use subject::{Lab, load, parse, run};
 pub use system::System;

@@ -26,6 +26,26 @@ pub struct Redis {
     /// The wake-up of waiters after a release. For `redis` only. Default: they poll.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting: Waiting,
+    /// The version of the servers, which decides on their commands. Default: Redis 7.
+    #[serde(skip_serializing_if = "is_default")]
+    pub version: Version,
+    /// The version of the replica, and of each server from its first restart on. Default: `version`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<Version>,
+}
+
+history::names! {
+    /// A version of Redis or Valkey.
+    #[derive(Default)]
+    pub enum Version as "version" {
+        /// Redis 7.0: locks are released and renewed by scripts.
+        #[default]
+        Redis7 = "redis-7",
+        /// Redis 8.4: they are released by `DELEX`, and renewed by `SET … IFEQ`.
+        Redis84 = "redis-8.4",
+        /// Valkey 9: they are released by `DELIFEQ`, and renewed by `SET … IFEQ`.
+        Valkey9 = "valkey-9",
+    }
 }
 
 history::names! {
@@ -134,6 +154,8 @@ impl Default for Redis {
             fence_start: 0,
             tokens: Tokens::Counter,
             waiting: Waiting::Polled,
+            version: Version::Redis7,
+            upgrade: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lab::{Arm, Lab, Options, Recipe, System, Tokens, Waiting, Worker};
+use lab::{Arm, Lab, Options, Recipe, System, Tokens, Version, Waiting, Worker};
 use sim::explore::Portfolio;
 use sim::faults::{Call, Cancel, Crash, Fault, Trigger};
 use sim::{Draw, Process, Schedule, Sim, Span, Strategy, Subject};
@@ -156,10 +156,13 @@ fn every_workload_and_mode_is_drawn() {
             ("replica", options.redis.replica),
             ("long lease", options.ttl >= Span::from_secs(10)),
             ("polled waiters", options.redis.waiting == Waiting::Polled),
+            ("Redis 8.4", options.redis.version == Version::Redis84),
+            ("Valkey 9", options.redis.version == Version::Valkey9),
+            ("an upgrade", options.redis.upgrade.is_some()),
         ];
         seen.extend(has.into_iter().filter(|(_, is)| *is).map(|(name, _)| name));
     }
-    assert_eq!(seen.len(), 12, "{seen:?}");
+    assert_eq!(seen.len(), 15, "{seen:?}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl Core {
 
     /// Returns the command that `args` name, or the error if the server refuses it.
     fn admit(&mut self, args: Args<'_>) -> Result<&'static Command, Reply> {
-        match command::look_up(args) {
+        match command::look_up(args, self.state.version) {
             Lookup::Found(command) if command.writes && self.state.is_replica => {
                 Err(Reply::error(command::READ_ONLY))
             }
@@ -56,7 +56,7 @@ impl Core {
     fn run(&mut self, command: ServerCommand, client: &mut Client, args: Args<'_>) -> Reply {
         match command {
             ServerCommand::Client => connection::client(client, args),
-            ServerCommand::Command => server::catalogue(args),
+            ServerCommand::Command => server::catalogue(self, args),
             ServerCommand::Config => server::config(self, args),
             ServerCommand::Discard => transaction::discard(self, client),
             ServerCommand::Eval => scripting::eval(self, args),

@@ -6,7 +6,7 @@ use dlock_runtime::{probes, sometimes};
 use futures_util::future::BoxFuture;
 use history::Kind;
 
-use super::{LockView, Observer, Persistence, Server, ServerOptions};
+use super::{LockView, Observer, Persistence, Server, ServerOptions, Version};
 use crate::record::note;
 use crate::servers::host::{Acted, Action, ActionError, Host};
 use crate::world::lock;
@@ -44,6 +44,8 @@ pub struct RedisHost<M: Machine = WorldMachine> {
 #[derive(Clone)]
 struct Setup {
     persistence: Persistence,
+    /// The version of the first life, and that of later ones.
+    versions: (Version, Version),
     /// The address of the primary, which it follows in its first life.
     primary: Option<String>,
     /// A name that resolves to it while it is the primary.
@@ -70,6 +72,7 @@ impl<M: Machine> RedisHost<M> {
     pub fn new() -> Self {
         let setup = Setup {
             persistence: Persistence::None,
+            versions: (Version::default(), Version::default()),
             primary: None,
             primary_name: None,
             presets: Vec::new(),
@@ -84,6 +87,18 @@ impl<M: Machine> RedisHost<M> {
     #[must_use]
     pub fn persistence(self, persistence: Persistence) -> Self {
         self.with(|setup| setup.persistence = persistence)
+    }
+
+    /// Sets the version, which decides on the commands that it has.
+    #[must_use]
+    pub fn version(self, version: Version) -> Self {
+        self.with(|setup| setup.versions = (version, version))
+    }
+
+    /// Sets the version from the first restart on: the server is upgraded, or downgraded.
+    #[must_use]
+    pub fn version_after_restart(self, version: Version) -> Self {
+        self.with(|setup| setup.versions.1 = version)
     }
 
     /// Starts as a replica of the primary at `address`, written `host:port`. After a restart it is a primary:
@@ -175,12 +190,13 @@ impl<M: Machine> RedisHost<M> {
     }
 
     fn new_server(&self, machine: &M, is_first: bool) -> Server<M> {
-        let Setup { persistence, primary, presets, locks, observer, .. } = &*self.setup;
+        let Setup { persistence, versions, primary, presets, locks, observer, .. } = &*self.setup;
         let observer = observer.clone().unwrap_or_else(|| Arc::new(locks.clone()));
         let options = ServerOptions {
             name: machine.name().to_owned(),
             persistence: *persistence,
             is_replica: primary.is_some() && is_first,
+            version: if is_first { versions.0 } else { versions.1 },
             observer,
         };
         let server = Server::new(options, machine.clone());

@@ -1,4 +1,5 @@
-//! A Redis server, version 7.0, as far as lock clients can observe one.
+//! A Redis server, version 7.0, as far as lock clients can observe one. [`Version`] adds the commands by
+//! which newer servers release and renew locks.
 //!
 //! Left out on purpose: values other than strings, databases other than 0, channel patterns, access control,
 //! and the Lua libraries `cjson`, `cmsgpack`, `struct` and `bit`. A command that is left out gets Redis'
@@ -35,6 +36,7 @@ mod server_command;
 mod state;
 mod stream;
 mod transaction;
+mod version;
 mod watch;
 mod word;
 
@@ -53,6 +55,7 @@ pub use host::RedisHost;
 #[doc(hidden)]
 pub use observe::{LockView, Observer};
 pub use persistence::Persistence;
+pub use version::Version;
 
 use crate::world::machine::{Machine, WorldMachine};
 
@@ -76,6 +79,8 @@ pub struct ServerOptions {
     /// Starts as a replica: refuses writes until it is promoted. [`Server::replicate`] connects it to its
     /// primary.
     pub is_replica: bool,
+    /// The commands that it has.
+    pub version: Version,
     /// Receives everything that the server does.
     pub observer: Arc<dyn Observer>,
 }
@@ -100,7 +105,13 @@ struct Shared<M> {
 impl ServerOptions {
     /// Returns the options of a primary called `name`, without persistence and without an observer.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), persistence: Persistence::None, is_replica: false, observer: Arc::new(()) }
+        Self {
+            name: name.into(),
+            persistence: Persistence::None,
+            is_replica: false,
+            version: Version::default(),
+            observer: Arc::new(()),
+        }
     }
 }
 
@@ -111,6 +122,7 @@ impl<M: Machine> Server<M> {
         core.journal = Journal::open(options.persistence, &machine);
         core.replication.id = String::from_utf8_lossy(&lua::digest(options.name.as_bytes())).into_owned();
         core.state.is_replica = options.is_replica;
+        core.state.version = options.version;
         core.journal.restore(&mut core.state);
         sometimes!(machine, keys_restored, core.state.keyspace.len() > 0);
         core.state.record.clear();

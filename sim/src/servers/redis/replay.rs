@@ -36,7 +36,7 @@ impl Replay {
 }
 
 fn run(state: &mut State, args: Args<'_>) {
-    if let Lookup::Found(command) = command::look_up(args)
+    if let Lookup::Found(command) = command::look_up(args, state.version)
         && let Run::Keys(run) = command.run
     {
         state.is_replaying = true;

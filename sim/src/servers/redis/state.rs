@@ -9,6 +9,7 @@ use super::keyspace::{Entry, Keyspace};
 use super::random::Rand48;
 use super::reply::Reply;
 use super::request::Args;
+use super::version::Version;
 
 /// The server's data. A script takes it into the interpreter while it runs.
 #[derive(Debug, Default)]
@@ -19,6 +20,8 @@ pub(crate) struct State {
     pub(crate) now_micros: i64,
     /// A replica refuses writes, and leaves expiry to its primary.
     pub(crate) is_replica: bool,
+    /// The commands that the server has.
+    pub(crate) version: Version,
     /// The running command comes from the append-only file or from the primary. It still sees expired keys:
     /// their removal comes as a command of its own.
     pub(crate) is_replaying: bool,

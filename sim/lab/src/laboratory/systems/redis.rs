@@ -20,7 +20,7 @@ use super::super::options::Options;
 use super::super::point::{Point, ProcessKind};
 use super::super::rounds::{apart, work};
 use super::super::seat::{Seat, lock_key};
-use super::super::servers::{Durability, Persistence, Redis as Servers, Tokens, Waiting};
+use super::super::servers::{Durability, Persistence, Redis as Servers, Tokens, Version, Waiting};
 use super::super::system::System;
 use super::super::wider::Wider;
 use super::super::worker::ReleaseMode;
@@ -68,7 +68,12 @@ impl LockSystem for One {
         let host = |(name, kind): (String, ProcessKind)| {
             let host = host(options, stored).primary_name(LOCK_NAME);
             let is_replica = kind == ProcessKind::Replica;
-            let host = if is_replica { host.replica_of(format!("{PRIMARY}:{PORT}")) } else { host };
+            let host = if is_replica {
+                let upgraded = options.redis.upgrade.unwrap_or(options.redis.version);
+                host.replica_of(format!("{PRIMARY}:{PORT}")).version(simulated(upgraded))
+            } else {
+                host
+            };
             (name, Arc::new(host) as Arc<dyn Host>)
         };
         self.servers(options).into_iter().map(host).collect()
@@ -169,7 +174,7 @@ impl LockSystem for One {
     }
 
     fn wider(&self) -> &'static [Wider] {
-        const { &[TOKENS_BY_TIME, Wider::new("called waiters", 0.25, called_waiters), FIRST_TOKENS] }
+        const { &[TOKENS_BY_TIME, Wider::new("called waiters", 0.25, called_waiters), FIRST_TOKENS, NEWER_SERVERS] }
     }
 
     fn small(&self, options: &mut Options) {
@@ -223,6 +228,8 @@ pub(super) fn host(options: &Options, stored: &[(StoredLock, &str)]) -> RedisHos
         Persistence::EverySec => server::Persistence::EverySecond,
         Persistence::Always => server::Persistence::Always,
     });
+    let upgraded = options.redis.upgrade.unwrap_or(options.redis.version);
+    let host = host.version(simulated(options.redis.version)).version_after_restart(simulated(upgraded));
     let host = stored.iter().fold(host, |host, (stored, lock)| match stored {
         StoredLock::Key(key) => host.lock_key(key.as_str(), *lock),
         // Refused before: Redis has no queues.
@@ -234,6 +241,14 @@ pub(super) fn host(options: &Options, stored: &[(StoredLock, &str)]) -> RedisHos
     let start = options.redis.fence_start.to_string();
     let keys = options.keys.iter().filter_map(|key| lock_key(key).ok());
     keys.fold(host, |host, key| host.preset(key.fence_key(), start.as_str()))
+}
+
+fn simulated(version: Version) -> server::Version {
+    match version {
+        Version::Redis7 => server::Version::Redis7,
+        Version::Redis84 => server::Version::Redis84,
+        Version::Valkey9 => server::Version::Valkey9,
+    }
 }
 
 /// Returns the data that a Redis server keeps when its process ends.
@@ -248,6 +263,12 @@ pub(super) fn durability(options: &Options) -> Durability {
 /// Takes tokens from the clocks of the servers.
 pub(super) const TOKENS_BY_TIME: Wider =
     Wider::new("tokens by time", 0.15, |options, _| options.redis.tokens = Tokens::Time);
+
+/// Makes the servers newer ones, or upgrades them when they restart; a few go back to the older version.
+pub(super) const NEWER_SERVERS: Wider = Wider::new("newer servers", 0.3, |options, site| {
+    options.redis.version = site.one_of(Version::ALL);
+    options.redis.upgrade = Some(site.one_of(Version::ALL)).filter(|later| *later != options.redis.version);
+});
 
 fn called_waiters(options: &mut Options, _: &mut Site) {
     options.redis.waiting = Waiting::Called;
@@ -277,6 +298,8 @@ pub(super) fn simpler(options: &Options) -> Vec<Options> {
         Servers { fence_start: plain.fence_start, ..redis },
         Servers { tokens: plain.tokens, ..redis },
         Servers { waiting: plain.waiting, ..redis },
+        Servers { upgrade: plain.upgrade, ..redis },
+        Servers { version: plain.version, ..redis },
     ];
     servers.into_iter().map(|redis| Options { redis, ..options.clone() }).collect()
 }

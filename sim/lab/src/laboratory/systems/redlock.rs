@@ -20,7 +20,9 @@ use super::super::seat::Seat;
 use super::super::servers::{Durability, Persistence, Redis as Servers};
 use super::super::system::System;
 use super::super::wider::Wider;
-use super::redis::{FIRST_TOKENS, KEY_GRACE, TOKENS_BY_TIME, TTLS_MILLIS, durability, host, simpler, tokens};
+use super::redis::{
+    FIRST_TOKENS, KEY_GRACE, NEWER_SERVERS, TOKENS_BY_TIME, TTLS_MILLIS, durability, host, simpler, tokens,
+};
 use super::{LockSystem, names, numbered, work_with};
 
 impl System {
@@ -123,7 +125,7 @@ impl LockSystem for Majority {
     }
 
     fn wider(&self) -> &'static [Wider] {
-        const { &[TOKENS_BY_TIME, FIRST_TOKENS] }
+        const { &[TOKENS_BY_TIME, FIRST_TOKENS, NEWER_SERVERS] }
     }
 
     fn small(&self, options: &mut Options) {

@@ -6,6 +6,7 @@ mod client;
 mod commands;
 mod expiry;
 mod limits;
+mod newer;
 mod observer;
 mod persistence;
 mod protocol;

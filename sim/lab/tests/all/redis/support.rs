@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use bytes::{Buf, BytesMut};
 use redis_protocol::resp2::decode::decode;
 use redis_protocol::resp2::types::OwnedFrame;
-use sim::servers::redis::{Effect, Observer, Server, ServerOptions};
+use sim::servers::redis::{Effect, Observer, Server, ServerOptions, Version};
 use sim::world::disk::Disk;
 use sim::world::machine::{Accept, Machine};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -141,6 +141,13 @@ pub fn run(body: impl Future<Output = ()>) {
 
 pub fn server(clock: &Clock) -> Server<Clock> {
     Server::new(ServerOptions::new("redis"), clock.clone())
+}
+
+/// Creates a server of another version.
+pub fn server_of(version: Version, clock: &Clock) -> Server<Clock> {
+    let mut options = ServerOptions::new("redis");
+    options.version = version;
+    Server::new(options, clock.clone())
 }
 
 /// Starts the server's background task.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use history::{VerdictKind as Verdict, WriteBy as Write};
 use lab::{
     Etcd, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store,
-    System, Tokens, Waiting, Worker, WorkerMode,
+    System, Tokens, Version, Waiting, Worker, WorkerMode,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option::of;
@@ -185,14 +185,11 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn cluster() -> impl Strategy<Value = (Network, Redis, Etcd, Resource)> {
     let network = (span(), span()).prop_map(|(min, max)| Network { latency: Latency { min, max } });
     let servers = (any::<u32>(), select(Persistence::ALL), any::<bool>());
-    let redis = (servers, any::<u64>(), select(Tokens::ALL), select(Waiting::ALL));
-    let redis = redis.prop_map(|((nodes, persistence, replica), fence_start, tokens, waiting)| Redis {
-        nodes,
-        persistence,
-        replica,
-        fence_start,
-        tokens,
-        waiting,
+    let versions = (select(Version::ALL), of(select(Version::ALL)));
+    let redis = (servers, any::<u64>(), select(Tokens::ALL), select(Waiting::ALL), versions);
+    let redis = redis.prop_map(|(servers, fence_start, tokens, waiting, (version, upgrade))| {
+        let (nodes, persistence, replica) = servers;
+        Redis { nodes, persistence, replica, fence_start, tokens, waiting, version, upgrade }
     });
     let etcd = (select(Recipe::ALL), any::<bool>());
     let etcd = etcd.prop_map(|(recipe, trusts_waiters)| Etcd { recipe, trusts_waiters });

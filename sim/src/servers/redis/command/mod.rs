@@ -1,5 +1,5 @@
-//! The table of all commands with their names, arities and rights, as in `commands.def` of Redis 7.0, and the
-//! functions of the commands that work on keys.
+//! The table of all commands with their names, arities and rights, as in `commands.def` of Redis 7.0 and of
+//! newer servers, and the functions of the commands that work on keys.
 
 mod expiry;
 mod keys;
@@ -11,8 +11,9 @@ use std::borrow::Cow;
 use super::reply::Reply;
 use super::request::Args;
 use super::state::State;
+use super::version::Version;
 
-pub(crate) use table::COMMANDS;
+pub(crate) use table::count;
 
 /// A command.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Command {
     subcommands: &'static [(&'static str, i32)],
     /// Changes keys: refused by a replica.
     pub(crate) writes: bool,
+    /// The only version that has it, if not all do.
+    only: Option<Version>,
     pub(crate) run: Run,
 }
 
@@ -75,9 +78,9 @@ pub(crate) enum Lookup {
     WrongArity(Cow<'static, str>),
 }
 
-/// Finds the command that `args` name. There must be at least one word.
-pub(crate) fn look_up(args: Args<'_>) -> Lookup {
-    let Some(command) = table::find(args.at(0)) else { return Lookup::Unknown };
+/// Finds the command of `version` that `args` name. There must be at least one word.
+pub(crate) fn look_up(args: Args<'_>, version: Version) -> Lookup {
+    let Some(command) = table::find(args.at(0), version) else { return Lookup::Unknown };
     if !command.subcommands.is_empty() && args.len() > 1 {
         let wanted = |(name, _): &&(&str, _)| args.at(1).eq_ignore_ascii_case(name.as_bytes());
         match command.subcommands.iter().find(wanted) {

@@ -1,13 +1,16 @@
-//! Commands on values. Source: `t_string.c` of Redis 7.0.
+//! Commands on values. Source: `t_string.c` of Redis 7.0; for conditions on values that of Redis 8.4 and of
+//! Valkey 9.1, and `db.c` of Redis 8.4 for DELEX.
 
 use std::sync::Arc;
 
 use super::expiry::{MILLIS, SECONDS, UNIX_MILLIS, UNIX_SECONDS, Unit};
 use super::{NOT_AN_INTEGER, SYNTAX_ERROR, wrong_arity};
+use crate::servers::redis::keyspace::Entry;
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
+use crate::servers::redis::version::Version;
 use crate::servers::redis::word::Word;
 
 pub(super) fn get(state: &mut State, args: Args<'_>) -> Reply {
@@ -15,7 +18,7 @@ pub(super) fn get(state: &mut State, args: Args<'_>) -> Reply {
 }
 
 pub(super) fn set(state: &mut State, args: Args<'_>) -> Reply {
-    let options = match Options::parse(args.skip(3), OptionsOf::Set) {
+    let options = match Options::parse(args.skip(3), OptionsOf::Set(state.version)) {
         Ok(options) => options,
         Err(error) => return error,
     };
@@ -25,11 +28,7 @@ pub(super) fn set(state: &mut State, args: Args<'_>) -> Reply {
     };
     let key = args.at(1);
     let former = state.lookup(key).cloned();
-    let allowed = match options.condition {
-        Some(Condition::IfAbsent) => former.is_none(),
-        Some(Condition::IfPresent) => former.is_some(),
-        None => true,
-    };
+    let allowed = options.condition.is_none_or(|condition| condition.holds(former.as_ref()));
     let kept = former.as_ref().and_then(|entry| entry.expires_at).filter(|_| options.keeps_expiry);
     let answer = match former {
         Some(former) if options.answers_former => Reply::Bulk(former.value),
@@ -41,6 +40,30 @@ pub(super) fn set(state: &mut State, args: Args<'_>) -> Reply {
         state.set(key, args.at(2).into(), expires_at.or(kept));
     }
     answer
+}
+
+/// DELEX of Redis 8.4, without digests. A missing key is none even of an unknown condition.
+pub(super) fn delex(state: &mut State, args: Args<'_>) -> Reply {
+    let key = args.at(1);
+    match args.len() {
+        2 => return Reply::count(usize::from(state.delete(key))),
+        4 => {}
+        _ => return wrong_arity("delex"),
+    }
+    let Some(entry) = state.lookup(key) else { return Reply::Integer(0) };
+    let condition = match Word::of(args.at(2)) {
+        IFEQ => Condition::IfEqual(args.at(3)),
+        IFNE => Condition::IfDifferent(args.at(3)),
+        _ => return Reply::error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"),
+    };
+    let is_met = condition.holds(Some(entry));
+    Reply::count(usize::from(is_met && state.delete(key)))
+}
+
+/// DELIFEQ of Valkey 9.
+pub(super) fn delifeq(state: &mut State, args: Args<'_>) -> Reply {
+    let is_equal = state.lookup(args.at(1)).is_some_and(|entry| *entry.value == *args.at(2));
+    Reply::count(usize::from(is_equal && state.delete(args.at(1))))
 }
 
 pub(super) fn setnx(state: &mut State, args: Args<'_>) -> Reply {
@@ -184,20 +207,34 @@ fn set_pairs(state: &mut State, args: Args<'_>) {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OptionsOf {
-    Set,
+    Set(Version),
     GetEx,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Condition {
+enum Condition<'a> {
     IfAbsent,
     IfPresent,
+    IfEqual(&'a [u8]),
+    IfDifferent(&'a [u8]),
+}
+
+impl Condition<'_> {
+    /// Returns whether the key's entry meets the condition.
+    fn holds(self, entry: Option<&Entry>) -> bool {
+        match self {
+            Self::IfAbsent => entry.is_none(),
+            Self::IfPresent => entry.is_some(),
+            Self::IfEqual(value) => entry.is_some_and(|entry| *entry.value == *value),
+            Self::IfDifferent(value) => entry.is_none_or(|entry| *entry.value != *value),
+        }
+    }
 }
 
 /// The options of SET and GETEX.
 #[derive(Debug, Default)]
 struct Options<'a> {
-    condition: Option<Condition>,
+    condition: Option<Condition<'a>>,
     answers_former: bool,
     keeps_expiry: bool,
     persists: bool,
@@ -206,6 +243,8 @@ struct Options<'a> {
 
 const NX: Word = Word::new("nx");
 const XX: Word = Word::new("xx");
+const IFEQ: Word = Word::new("ifeq");
+const IFNE: Word = Word::new("ifne");
 const GET: Word = Word::new("get");
 const KEEPTTL: Word = Word::new("keepttl");
 const PERSIST: Word = Word::new("persist");
@@ -224,13 +263,16 @@ impl<'a> Options<'a> {
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
             let accepted = match (of, Word::of(option)) {
-                (OptionsOf::Set, NX) => options.require(Condition::IfAbsent),
-                (OptionsOf::Set, XX) => options.require(Condition::IfPresent),
-                (OptionsOf::Set, GET) => {
+                (OptionsOf::Set(_), NX) => options.require(Condition::IfAbsent),
+                (OptionsOf::Set(_), XX) => options.require(Condition::IfPresent),
+                (OptionsOf::Set(version), word @ (IFEQ | IFNE)) => {
+                    options.compare(version, word, rest.next())
+                }
+                (OptionsOf::Set(_), GET) => {
                     options.answers_former = true;
                     true
                 }
-                (OptionsOf::Set, KEEPTTL) => {
+                (OptionsOf::Set(_), KEEPTTL) => {
                     options.keeps_expiry = true;
                     options.expiry.is_none()
                 }
@@ -250,8 +292,22 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    fn require(&mut self, condition: Condition) -> bool {
+    fn require(&mut self, condition: Condition<'a>) -> bool {
         *self.condition.get_or_insert(condition) == condition
+    }
+
+    /// Adds IFEQ or IFNE. Redis takes the same one several times, and the last value counts; Valkey takes it
+    /// once.
+    fn compare(&mut self, version: Version, word: Word, value: Option<&'a [u8]>) -> bool {
+        let Some(value) = value else { return false };
+        let condition = if word == IFEQ { Condition::IfEqual(value) } else { Condition::IfDifferent(value) };
+        let former = self.condition.replace(condition);
+        let is_same = |former| std::mem::discriminant(&former) == std::mem::discriminant(&condition);
+        match version {
+            Version::Redis7 => false,
+            Version::Redis84 => former.is_none_or(is_same),
+            Version::Valkey9 => word == IFEQ && former.is_none(),
+        }
     }
 
     fn expire(&mut self, unit: Unit, time: Option<&'a [u8]>) -> bool {

@@ -1,6 +1,6 @@
 //! The table itself, in order of names, and its search.
 
-use super::{Args, Command, Reply, Run, ServerCommand, State, expiry, keys, strings};
+use super::{Args, Command, Reply, Run, ServerCommand, State, Version, expiry, keys, strings};
 use crate::servers::redis::word::Word;
 
 /// Creates a command on keys.
@@ -10,7 +10,7 @@ const fn keys_command(
     writes: bool,
     run: fn(&mut State, Args<'_>) -> Reply,
 ) -> Command {
-    Command { name, arity, subcommands: &[], writes, run: Run::Keys(run) }
+    Command { name, arity, subcommands: &[], writes, only: None, run: Run::Keys(run) }
 }
 
 const fn reads(name: &'static str, arity: i32, run: fn(&mut State, Args<'_>) -> Reply) -> Command {
@@ -19,6 +19,16 @@ const fn reads(name: &'static str, arity: i32, run: fn(&mut State, Args<'_>) -> 
 
 const fn writes(name: &'static str, arity: i32, run: fn(&mut State, Args<'_>) -> Reply) -> Command {
     keys_command(name, arity, true, run)
+}
+
+/// Creates a writing command that one version has.
+const fn writes_in(
+    version: Version,
+    name: &'static str,
+    arity: i32,
+    run: fn(&mut State, Args<'_>) -> Reply,
+) -> Command {
+    Command { only: Some(version), ..writes(name, arity, run) }
 }
 
 const fn server(name: &'static str, arity: i32, run: ServerCommand) -> Command {
@@ -32,7 +42,7 @@ const fn container(
     run: ServerCommand,
     subcommands: &'static [(&'static str, i32)],
 ) -> Command {
-    Command { name, arity, subcommands, writes: false, run: Run::Server(run) }
+    Command { name, arity, subcommands, writes: false, only: None, run: Run::Server(run) }
 }
 
 const CLIENT: &[(&str, i32)] =
@@ -42,7 +52,7 @@ const CONFIG: &[(&str, i32)] = &[("get", -3), ("resetstat", 2), ("set", -4)];
 const SCRIPT: &[(&str, i32)] = &[("exists", -3), ("flush", -2), ("kill", 2), ("load", 3)];
 
 /// All commands, sorted by name.
-pub(crate) static COMMANDS: [Command; 64] = [
+static COMMANDS: [Command; 66] = [
     writes("append", 3, strings::append),
     container("client", -2, ServerCommand::Client, CLIENT),
     container("command", -1, ServerCommand::Command, COMMAND),
@@ -51,6 +61,8 @@ pub(crate) static COMMANDS: [Command; 64] = [
     writes("decr", 2, strings::decr),
     writes("decrby", 3, strings::decrby),
     writes("del", -2, keys::del),
+    writes_in(Version::Redis84, "delex", -2, strings::delex),
+    writes_in(Version::Valkey9, "delifeq", 3, strings::delifeq),
     server("discard", 1, ServerCommand::Discard),
     reads("echo", 2, keys::echo),
     server("eval", -3, ServerCommand::Eval),
@@ -120,14 +132,25 @@ static NAMES: [Word; COMMANDS.len()] = {
     names
 };
 
-/// Returns the command called `name`, in any case.
-pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
+/// Returns the number of commands that `version` has.
+pub(crate) fn count(version: Version) -> usize {
+    COMMANDS.iter().filter(|command| command.is_in(version)).count()
+}
+
+impl Command {
+    fn is_in(&self, version: Version) -> bool {
+        self.only.is_none_or(|only| only == version)
+    }
+}
+
+/// Returns the command of `version` called `name`, in any case.
+pub(super) fn find(name: &[u8], version: Version) -> Option<&'static Command> {
     let word = Word::of(name);
     let mut place = word.place();
     while PLACES[place] != NOBODY {
         let at = usize::from(PLACES[place]);
         if NAMES[at] == word {
-            return Some(&COMMANDS[at]);
+            return Some(&COMMANDS[at]).filter(|command| command.is_in(version));
         }
         place = (place + 1) % PLACES.len();
     }
@@ -146,7 +169,7 @@ static PLACES: [u8; 256] = {
         while places[place] != NOBODY {
             place = (place + 1) % places.len();
         }
-        // There are 64 commands.
+        // There are fewer commands than places.
         places[place] = at as u8;
         at += 1;
     }
@@ -160,13 +183,22 @@ mod tests {
     #[test]
     fn every_command_is_found_by_its_name_in_any_case() {
         for command in &COMMANDS {
-            assert_eq!(find(command.name.as_bytes()).map(|found| found.name), Some(command.name));
-            assert_eq!(
-                find(command.name.to_uppercase().as_bytes()).map(|found| found.name),
-                Some(command.name)
-            );
+            let version = command.only.unwrap_or_default();
+            let found = |name: &str| find(name.as_bytes(), version).map(|found| found.name);
+            assert_eq!(found(command.name), Some(command.name));
+            assert_eq!(found(&command.name.to_uppercase()), Some(command.name));
         }
-        assert!(find(b"nope").is_none());
-        assert!(find(b"a name longer than any command").is_none());
+        assert!(find(b"nope", Version::Redis7).is_none());
+        assert!(find(b"a name longer than any command", Version::Redis7).is_none());
+    }
+
+    #[test]
+    fn a_version_has_its_own_commands_only() {
+        for (version, own) in [(Version::Redis84, "delex"), (Version::Valkey9, "delifeq")] {
+            assert_eq!(count(version), count(Version::Redis7) + 1);
+            for other in [Version::Redis7, Version::Redis84, Version::Valkey9] {
+                assert_eq!(find(own.as_bytes(), other).is_some(), other == version, "{own} in {other:?}");
+            }
+        }
     }
 }

@@ -203,7 +203,7 @@ impl Running {
 
     /// Adds a number as Redis writes it: whole numbers of up to 17 digits as integers, larger ones with an
     /// exponent.
-    fn push_number(&mut self, number: f64) {
+    pub(super) fn push_number(&mut self, number: f64) {
         let whole = number as i64;
         if (whole as f64).to_bits() == number.to_bits() && whole.unsigned_abs() < 100_000_000_000_000_000 {
             self.arguments.push_with(|out| push_i64(out, whole));

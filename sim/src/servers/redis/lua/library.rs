@@ -39,6 +39,9 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
     host.raw_set("randomseed", lua.create_function(seed)?)?;
     let stops = running.clone();
     let is_stopped = move |_: &Lua, ()| Ok(lock(&stops).budget == 0);
+    let checks = running.clone();
+    let acl_check = move |_: &Lua, words: MultiValue| acl_check(&mut lock(&checks), &words);
+    host.raw_set("acl_check_cmd", lua.create_function(acl_check)?)?;
     host.raw_set("is_stopped", lua.create_function(is_stopped)?)?;
     let speaks = running.clone();
     let set_resp = move |_: &Lua, version: u32| {
@@ -72,7 +75,7 @@ impl Running {
     /// Runs the command in `arguments` and returns its reply.
     pub(super) fn execute(&mut self) -> Reply {
         let args = self.arguments.args();
-        let command = match command::look_up(args) {
+        let command = match command::look_up(args, self.state.version) {
             Lookup::Found(command) => command,
             Lookup::WrongArity(_) => {
                 return Reply::error("ERR Wrong number of args calling Redis command from script");
@@ -119,6 +122,28 @@ fn log(_: &Lua, args: MultiValue) -> mlua::Result<()> {
         None => Err(thrown("ERR First argument must be a number (log level).")),
         Some(level) if !(0.0..4.0).contains(&level) => Err(thrown("ERR Invalid debug level.")),
         Some(_) => Ok(()),
+    }
+}
+
+/// `redis.acl_check_cmd`: refuses unknown commands. There is no access control: all others are allowed.
+fn acl_check(running: &mut Running, words: &MultiValue) -> mlua::Result<bool> {
+    if words.is_empty() {
+        return Err(thrown("ERR Please specify at least one argument for this redis lib call"));
+    }
+    running.arguments.clear();
+    for word in words {
+        match word {
+            Value::String(text) => running.arguments.push(&text.as_bytes()),
+            Value::Integer(number) => running.arguments.push(number.to_string().as_bytes()),
+            Value::Number(number) => running.push_number(*number),
+            _ => return Err(thrown("ERR Lua redis lib command arguments must be strings or integers")),
+        }
+    }
+    match command::look_up(running.arguments.args(), running.state.version) {
+        Lookup::Found(_) | Lookup::WrongArity(_) => Ok(true),
+        Lookup::Unknown | Lookup::UnknownSubcommand(_) => {
+            Err(thrown("ERR Invalid command passed to redis.acl_check_cmd()"))
+        }
     }
 }
 

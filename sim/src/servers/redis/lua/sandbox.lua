@@ -32,6 +32,7 @@ end
 
 local redis = {
   call = host.call, pcall = host.pcall, sha1hex = host.sha1hex, log = host.log,
+  acl_check_cmd = host.acl_check_cmd,
   LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
   REPL_ALL = 3, REPL_AOF = 1, REPL_NONE = 0, REPL_REPLICA = 2, REPL_SLAVE = 2,
   REDIS_VERSION = '7.0.15', REDIS_VERSION_NUM = 458767,

@@ -78,8 +78,8 @@ pub(crate) fn hello(core: &mut Core, client: &mut Client, args: Args<'_>) -> Rep
     client.protocol = protocol;
     core.state.channels.speak(client.id, protocol);
     Reply::Map(vec![
-        ("server", Reply::bulk("redis")),
-        ("version", Reply::bulk(info::VERSION)),
+        ("server", Reply::bulk(core.state.version.server())),
+        ("version", Reply::bulk(core.state.version.number())),
         ("proto", Reply::Integer(if protocol == Protocol::Resp3 { 3 } else { 2 })),
         ("id", Reply::Integer(client.id.cast_signed())),
         ("mode", Reply::bulk("standalone")),

@@ -6,9 +6,6 @@ use crate::servers::redis::core::{Client, Core};
 use crate::servers::redis::reply::Protocol;
 use crate::servers::redis::request::Args;
 
-/// The version of Redis that is simulated.
-pub(crate) const VERSION: &str = "7.0.15";
-
 /// Returns the reply to INFO: the requested sections, or all.
 pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
     let wants = |section: &str| {
@@ -44,8 +41,14 @@ pub(crate) fn client_line(client: &Client) -> String {
     format!("id={} name={} db=0 resp={resp}\n", client.id, String::from_utf8_lossy(&client.name))
 }
 
-fn server(_: &Core, text: &mut String) {
-    let _ = write!(text, "redis_version:{VERSION}\r\nredis_mode:standalone\r\narch_bits:64\r\n");
+fn server(core: &Core, text: &mut String) {
+    let version = core.state.version;
+    let _ = write!(text, "redis_version:{}\r\n", version.redis_number());
+    if version.server() == "valkey" {
+        let _ = write!(text, "server_name:valkey\r\nvalkey_version:{}\r\n", version.number());
+    }
+    let mode = if version.server() == "valkey" { "server_mode" } else { "redis_mode" };
+    let _ = write!(text, "{mode}:standalone\r\narch_bits:64\r\n");
 }
 
 fn clients(core: &Core, text: &mut String) {

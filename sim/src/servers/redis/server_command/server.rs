@@ -1,15 +1,15 @@
 //! COMMAND and CONFIG: commands on the whole server.
 
-use crate::servers::redis::command::{COMMANDS, shown};
+use crate::servers::redis::command::{count, shown};
 use crate::servers::redis::core::Core;
 use crate::servers::redis::glob;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 
 /// COMMAND: returns an empty catalogue. Interactive clients use it only for completion.
-pub(crate) fn catalogue(args: Args<'_>) -> Reply {
+pub(crate) fn catalogue(core: &Core, args: Args<'_>) -> Reply {
     if args.len() > 1 && args.at(1).eq_ignore_ascii_case(b"count") {
-        return Reply::count(COMMANDS.len());
+        return Reply::count(count(core.state.version));
     }
     let is_docs = args.len() > 1 && args.at(1).eq_ignore_ascii_case(b"docs");
     if is_docs { Reply::Map(Vec::new()) } else { Reply::Array(Vec::new()) }

@@ -17,7 +17,10 @@ pub(super) fn words(command: &Value<'_>) -> String {
             let name = if by_digest { scripts::by_digest(script) } else { scripts::by_text(script) };
             let verb = text(verb);
             match name {
-                Some(name) => joined([verb, name.to_owned()].into_iter().chain(without_fences(rest))),
+                Some(name) => {
+                    let rest = without_question(name, rest);
+                    joined([verb, name.to_owned()].into_iter().chain(without_fences(rest)))
+                }
                 None => joined([verb, shown(script, by_digest)].into_iter().chain(keys(rest))),
             }
         }
@@ -52,6 +55,15 @@ fn keys<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
 /// lock.
 fn without_fences<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a {
     args.iter().filter(|arg| !matches!(stored(arg), Some((_, "fence")))).map(|arg| key(arg))
+}
+
+/// Leaves out the last argument of a release or renewal, which asks for the server's own commands, and an empty
+/// channel before it.
+fn without_question<'a, 'b>(name: &str, args: &'a [&'b [u8]]) -> &'a [&'b [u8]] {
+    match (name, args) {
+        ("renew" | "release", [_, _, second, _]) => &args[..if second.is_empty() { 2 } else { 3 }],
+        _ => args,
+    }
 }
 
 /// Formats an unknown script: the beginning of its digest, or its text without indentation.
