@@ -1,7 +1,7 @@
 //! A single Redis, or a replica of another.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::error::ServerError;
@@ -67,9 +67,7 @@ impl Redis {
         let program = program::find_fetched("valkey-server", VALKEY_PACKAGE)?;
         on_free_ports(|| {
             let [port] = free()?;
-            let mut launch = plain(stage, name, port, &persistence.arguments(), None)?;
-            launch.program.clone_from(&program);
-            Self::run(stage, launch, port)
+            Self::run(stage, by(&program, stage, name, port, &persistence.arguments(), None)?, port)
         })
     }
 
@@ -300,7 +298,18 @@ fn plain(
     more: &[&str],
     host: Option<&Host>,
 ) -> Result<Launch, ServerError> {
-    let program = program::find("redis-server", PACKAGE)?;
+    by(&program::find("redis-server", PACKAGE)?, stage, name, port, more, host)
+}
+
+/// As [`plain`], by the server in the file `program`.
+fn by(
+    program: &Path,
+    stage: &Stage,
+    name: &str,
+    port: u16,
+    more: &[&str],
+    host: Option<&Host>,
+) -> Result<Launch, ServerError> {
     let directory = stage.subdirectory(name)?;
     let launch =
         Launch::new(name, program, &directory).args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);

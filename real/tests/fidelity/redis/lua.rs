@@ -53,6 +53,9 @@ const BODIES: &[&str] = &[
     "return redis.status_reply(1)",
     "return redis.sha1hex(ARGV[1] or '')",
     "return redis.sha1hex()",
+    "return redis.acl_check_cmd('get')",
+    "return redis.acl_check_cmd('delifeq', 'a', 'v')",
+    "return {pcall(redis.acl_check_cmd, ARGV[1])}",
     "return {#KEYS, #ARGV, KEYS[1], ARGV[1]}",
     "return tostring(ARGV[1]) .. type(KEYS[1])",
     "return tonumber(ARGV[1])",
@@ -167,6 +170,10 @@ pub(crate) fn kinds() -> impl Iterator<Item = String> {
     answers.chain(["EVAL", "EVALSHA", "SCRIPT LOAD"].map(str::to_owned))
 }
 
+/// The kinds of operation among [`locks`] on a server that has commands of its own for them.
+pub(crate) const ASKING: [&str; 4] =
+    ["redis/renew.lua *2 :1", "redis/renew.lua *2 :0", "redis/release.lua *2 :1", "redis/release.lua *2 :0"];
+
 /// The names of the commands among [`commands`].
 pub(crate) const NAMES: [&str; 3] = ["EVAL", "EVALSHA", "SCRIPT"];
 
@@ -198,15 +205,19 @@ fn shipping() -> impl Strategy<Value = Drawn> {
     let owners = select(&["worker-1", "worker-2"][..]);
     // A TTL; for raise.lua, a token.
     let numbers = select(&["90", "150", "100000", "1", "2", "3"][..]);
-    let by_time = any::<bool>();
-    (select(&SHIPPING[..]), owners, numbers, by_time).prop_map(|(script, owner, number, by_time)| {
+    let has_third = any::<bool>();
+    (select(&SHIPPING[..]), owners, numbers, has_third).prop_map(|(script, owner, number, has_third)| {
         let is_token = script.name.ends_with("raise.lua");
         let is_short = number.len() == 1;
         let number = if is_token || !is_short { number } else { "100000" };
         let mut args = vec![owner.to_owned(), number.to_owned()];
-        if script.name.ends_with("vote.lua") && by_time {
-            args.push(String::from("time"));
-        }
+        let third = match script.name {
+            "redlock/vote.lua" => Some("time"),
+            // Asks for the server's own commands.
+            "redis/renew.lua" | "redis/release.lua" => Some("commands"),
+            _ => None,
+        };
+        args.extend(third.filter(|_| has_third).map(str::to_owned));
         if script.name.ends_with("many.lua") {
             // The second claim.
             args.extend([String::from("worker-2"), String::from("150")]);

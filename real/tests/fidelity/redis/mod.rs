@@ -12,8 +12,9 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use real::servers::{Persistence, Redis, Stage};
+use sim::servers::redis::Version;
 
-use self::script::{Servers, run, scripts};
+use self::script::{Servers, run, scripts, valkey_scripts};
 use self::wire::Connection;
 use crate::harness::{Tally, compare};
 
@@ -26,6 +27,19 @@ fn redis_answers_alike() {
     let tally = Tally::default();
     compare("redis", 600, scripts(), |script| run(script, servers, &tally));
     tally.require(templates::kinds().chain(lua::kinds()));
+}
+
+/// Only the commands that Redis 7 lacks: in the rest the simulated Valkey is Redis 7.
+#[test]
+fn valkey_answers_alike() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start_valkey(&stage, "valkey", Persistence::None).unwrap();
+    let simulated = lab::serve::host_redis_of(Version::Valkey9).unwrap();
+    let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
+    let tally = Tally::default();
+    compare("valkey", 600, valkey_scripts(), |script| run(script, servers, &tally));
+    let commands = ["DELIFEQ", "SET", "EXEC"].into_iter().chain(lua::ASKING);
+    tally.require(commands.map(str::to_owned));
 }
 
 #[test]

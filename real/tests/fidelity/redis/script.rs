@@ -52,6 +52,16 @@ pub(crate) fn scripts() -> impl Strategy<Value = Script> {
     prop_oneof![3 => of(steps), 1 => of(locks)]
 }
 
+/// Draws scripts of the commands by which Valkey renews and releases leases.
+pub(crate) fn valkey_scripts() -> impl Strategy<Value = Script> {
+    of(prop_oneof![
+        20 => command::of(&templates::VALKEY).prop_map(Step::Ask),
+        5 => lua::locks().prop_map(Step::Ask),
+        3 => command::of(&templates::TRANSACTIONS).prop_map(Step::Ask),
+        2 => Just(Step::Wait),
+    ])
+}
+
 fn of(steps: impl Strategy<Value = Step>) -> impl Strategy<Value = Script> {
     (any::<bool>(), vec((any::<bool>(), steps), 1..25))
         .prop_map(|(has_two_clients, steps)| Script { has_two_clients, steps })

@@ -85,6 +85,31 @@ pub(crate) const KEYS: Group = Group {
     ],
 };
 
+/// The commands of Valkey 9 by which leases are renewed and released, and those that show what they did.
+pub(crate) const VALKEY: Group = Group {
+    weight: 1,
+    may_be_mangled: true,
+    templates: &[
+        "DELIFEQ <key> <value>",
+        "DELIFEQ <key> v",
+        "SET <key> <value> IFEQ <value>",
+        "SET <key> <value> IFEQ v",
+        "SET <key> v IFEQ v PX <millis>",
+        "SET <key> <value> IFEQ <value> PX <millis>",
+        "SET <key> v IFEQ <value> GET",
+        "SET <key> <value> IFEQ <value> KEEPTTL",
+        "SET <key> <value> IFEQ <value> NX",
+        "SET <key> <value> XX IFEQ <value>",
+        "SET <key> <value> PXAT <unix-millis> IFEQ v",
+        "SET <key> v",
+        "SET <key> v PX <millis>",
+        "SET <key> <value>",
+        "GET <key>",
+        "PTTL <key>",
+        "EXISTS <key> <key>",
+    ],
+};
+
 /// Commands on all keys, the connection, or the server.
 pub(crate) const SERVER: Group = Group {
     weight: 3,

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use sim::servers::redis::RedisHost;
+use sim::servers::redis::{RedisHost, Version};
 
 use super::host::{Hosting, LocalMachine, Served};
 use super::{Ports, ServeError, host};
@@ -14,7 +14,7 @@ use super::{Ports, ServeError, host};
 ///
 /// [`ServeError`] if the server can't start.
 pub fn serve_redis(ports: Ports) -> Result<(), ServeError> {
-    host::serve(ports, served())
+    host::serve(ports, served(Version::default()))
 }
 
 /// Serves a simulated Redis on a free port until the returned value is dropped.
@@ -23,9 +23,18 @@ pub fn serve_redis(ports: Ports) -> Result<(), ServeError> {
 ///
 /// [`ServeError`] if the server can't start.
 pub fn host_redis() -> Result<Hosting, ServeError> {
-    host::host(served())
+    host_redis_of(Version::default())
 }
 
-fn served() -> Served<impl FnOnce(SocketAddr) -> RedisHost<LocalMachine>> {
-    Served { name: "Redis", machine: "redis", make: |_| RedisHost::new() }
+/// As [`host_redis`], with the commands of `version`.
+///
+/// # Errors
+///
+/// [`ServeError`] if the server can't start.
+pub fn host_redis_of(version: Version) -> Result<Hosting, ServeError> {
+    host::host(served(version))
+}
+
+fn served(version: Version) -> Served<impl FnOnce(SocketAddr) -> RedisHost<LocalMachine>> {
+    Served { name: "Redis", machine: "redis", make: move |_| RedisHost::new().version(version) }
 }
