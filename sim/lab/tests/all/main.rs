@@ -21,6 +21,7 @@ mod redlock;
 mod zookeeper;
 
 mod accusations;
+mod bare_commands;
 mod because;
 mod builder;
 mod cas;
