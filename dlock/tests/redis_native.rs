@@ -1,4 +1,4 @@
-//! Release and renewal by the commands of newer servers: found out for each connection, and scripts elsewhere.
+//! Release and renewal by the commands of newer servers: found out for each connection, scripts elsewhere.
 
 #![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]

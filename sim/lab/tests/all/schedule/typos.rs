@@ -370,8 +370,8 @@ const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `keys
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, \
                              `think`, `deadline`, `work`, `ttl`, `check`, `read`, `renew`, `renew_cap`, \
                              `release`, `writes`, `retry_put`, `cancel_at`";
-const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, `waiting`, \
-     `version`, `upgrade`";
+const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, \
+                            `waiting`, `version`, `upgrade`";
 
 /// Returns the text that lists the fields of all faults.
 fn what_fields() -> String {
