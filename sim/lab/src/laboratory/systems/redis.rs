@@ -174,7 +174,7 @@ impl LockSystem for One {
     }
 
     fn wider(&self) -> &'static [Wider] {
-        const { &[TOKENS_BY_TIME, Wider::new("called waiters", 0.25, called_waiters), FIRST_TOKENS, NEWER_SERVERS] }
+        const { &[TOKENS_BY_TIME, CALLED_WAITERS, FIRST_TOKENS, NEWER_SERVERS] }
     }
 
     fn small(&self, options: &mut Options) {
@@ -270,9 +270,8 @@ pub(super) const NEWER_SERVERS: Wider = Wider::new("newer servers", 0.3, |option
     options.redis.upgrade = Some(site.one_of(Version::ALL)).filter(|later| *later != options.redis.version);
 });
 
-fn called_waiters(options: &mut Options, _: &mut Site) {
-    options.redis.waiting = Waiting::Called;
-}
+const CALLED_WAITERS: Wider =
+    Wider::new("called waiters", 0.25, |options, _| options.redis.waiting = Waiting::Called);
 
 /// The last tokens before a boundary at which tokens are compared wrongly as text, in 32 bits or as
 /// floating-point numbers.

@@ -57,8 +57,8 @@ fn without_fences<'a>(args: &'a [&'a [u8]]) -> impl Iterator<Item = String> + 'a
     args.iter().filter(|arg| !matches!(stored(arg), Some((_, "fence")))).map(|arg| key(arg))
 }
 
-/// Leaves out the last argument of a release or renewal, which asks for the server's own commands, and an empty
-/// channel before it.
+/// Leaves out the last argument of a release or renewal, which asks for the server's own commands, and an
+/// empty channel before it.
 fn without_question<'a, 'b>(name: &str, args: &'a [&'b [u8]]) -> &'a [&'b [u8]] {
     match (name, args) {
         ("renew" | "release", [_, _, second, _]) => &args[..if second.is_empty() { 2 } else { 3 }],
