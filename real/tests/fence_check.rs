@@ -115,15 +115,31 @@ async fn a_rollback_leaves_neither_fence_nor_audit_row() {
     write(&mut client, &order(), token(33).into()).await.unwrap();
 }
 
+/// The wrong way that the page on the fence names first.
+#[tokio::test]
+async fn a_check_that_commits_alone_lets_a_late_write_through() {
+    let (_stage, postgres, mut client) = scene().await;
+    let mut transaction = client.transaction().await.unwrap();
+    check(&mut transaction, &order(), token(33)).await.unwrap();
+    transaction.commit().await.unwrap();
+    write(&mut connect(&postgres).await, &order(), token(34).into()).await.unwrap();
+    client.execute(WRITE, &[&33_i64]).await.unwrap();
+    assert_eq!(numbers(&client, "SELECT token FROM orders").await, [33]);
+    assert_eq!(numbers(&client, "SELECT token FROM fence_position").await, [34]);
+}
+
 #[tokio::test]
 async fn numbers_beyond_a_bigint_are_refused_by_name() {
     let (_stage, _postgres, mut client) = scene().await;
     let largest = i64::MAX as u64;
     let stopped = write(&mut client, &order(), token(largest + 1).into()).await.unwrap_err();
-    assert!(stopped.to_string().starts_with("the fencing token 9223372036854775808 is above"), "{stopped}");
+    assert!(
+        stopped.to_string().starts_with("the fencing token 9223372036854775808 is too large"),
+        "{stopped}"
+    );
     let numbered = Entry::new(token(1)).seq(WriteSeq::new(largest).unwrap());
     let stopped = write(&mut client, &order(), numbered).await.unwrap_err();
-    assert!(stopped.to_string().starts_with("the sequence number 9223372036854775807 is"), "{stopped}");
+    assert!(stopped.to_string().starts_with("the sequence number 9223372036854775807 is too"), "{stopped}");
     write(&mut client, &order(), token(largest).into()).await.unwrap();
 }
 

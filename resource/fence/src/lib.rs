@@ -12,6 +12,8 @@
 //! 2. The names: [`ResourceKey`] of the resource, [`OwnerToken`] of the holder, [`BodyDigest`] of a write.
 //! 3. The transaction: `check` moves the fence up in the caller's transaction and writes an audit row;
 //!    `Entry` is the write that it judges, and `Stop` each reason not to go on. `migrate` creates the tables.
+//! 4. Without these tables: [`FencedTable`] checks and writes in one statement. `examples/alternatives.rs`
+//!    compares it with version columns, unique tokens and advisory locks.
 
 // The digest of a body.
 mod digest;
@@ -21,6 +23,8 @@ mod key;
 mod owner;
 // The rule over positions: pure, no I/O.
 mod rule;
+// A fence column in a table of the user.
+mod table;
 // The check in a transaction of the user.
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
 mod transaction;
@@ -31,6 +35,7 @@ pub use owner::{OWNER_BYTES_MAX, OwnerError, OwnerToken};
 pub use rule::{
     Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
 };
+pub use table::{FencedTable, NotApplied, TooLarge, bigint};
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
 pub use transaction::{
     CHECK, Connection, Entry, MIGRATIONS, Retryable, Stop, UserTransaction, check, migrate,

@@ -3,8 +3,7 @@
 use dlock::FencingToken;
 use serde_json::Value;
 
-use super::Stop;
-use crate::{BodyDigest, OwnerToken, ResourceKey, WriteSeq};
+use crate::{BodyDigest, OwnerToken, ResourceKey, TooLarge, WriteSeq, bigint};
 
 /// The write that a transaction makes: the token of its grant, and the payload of its audit row.
 ///
@@ -37,7 +36,7 @@ impl Entry {
         Self { token, seq: None, owner: None, payload: Value::Null }
     }
 
-    /// Sets the holder. Only then is a retry recognised: [`Stop::Repeated`].
+    /// Sets the holder. Only then is a retry recognised: [`Stop::Repeated`](crate::Stop::Repeated).
     #[must_use]
     pub fn owner(mut self, owner: &OwnerToken) -> Self {
         self.owner = Some(owner.clone());
@@ -90,20 +89,18 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    pub(super) fn new<E>(key: &ResourceKey, entry: &Entry) -> Result<Self, Stop<E>> {
-        let too_large = |what, number| Stop::TooLarge { what, number };
-        let token = entry.token.as_u64();
+    pub(super) fn new(key: &ResourceKey, entry: &Entry) -> Result<Self, TooLarge> {
         let seq = match entry.seq.map(WriteSeq::as_u64) {
             None => i64::MAX,
-            Some(seq) => match i64::try_from(seq) {
+            Some(number) => match i64::try_from(number) {
                 Ok(seq) if seq < i64::MAX => seq,
-                _ => return Err(too_large("sequence number", seq)),
+                _ => return Err(TooLarge { what: "sequence number", number }),
             },
         };
         let payload = entry.payload_text();
         Ok(Self {
             key: key.as_str().to_owned(),
-            token: i64::try_from(token).map_err(|_| too_large("fencing token", token))?,
+            token: bigint(entry.token)?,
             seq,
             owner: entry.owner.as_ref().map(|owner| owner.as_str().to_owned()),
             digest: BodyDigest::of(payload.as_bytes()),

@@ -80,7 +80,7 @@ pub async fn check<T: UserTransaction>(
     entry: impl Into<Entry> + Send,
 ) -> Result<Receipt, Stop<T::Error>> {
     let entry = entry.into();
-    let parameters = Parameters::new(key, &entry)?;
+    let parameters = Parameters::new(key, &entry).map_err(Stop::TooLarge)?;
     if let Some(version) = transaction.accept(&parameters).await? {
         let version = u64::try_from(version).map_err(|_| Stop::Corrupt("a version is negative"))?;
         return Ok(Receipt { version, max_fence: Some(entry.token) });

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use crate::TooLarge;
 use crate::rule::{Receipt, Refusal};
 
 /// The reason why the transaction must not go on. Drop the transaction in each case: that rolls it back.
@@ -21,14 +22,9 @@ pub enum Stop<E> {
     /// answer. Nothing is left to do; answer as the first time.
     #[error("this write was committed before as version {}; nothing is left to do", .0.version)]
     Repeated(Receipt),
-    /// The number is beyond a bigint.
-    #[error("the {what} {number} is above {}, the largest bigint: use tokens that count up from 1", i64::MAX)]
-    TooLarge {
-        /// The fencing token or the sequence number.
-        what: &'static str,
-        /// Its value.
-        number: u64,
-    },
+    /// A number is beyond a bigint.
+    #[error(transparent)]
+    TooLarge(TooLarge),
     /// The transaction met another one (serialization failure or deadlock). Run all of it again, with the
     /// same token.
     #[error("another transaction was in the way; run this one again from its beginning: {0}")]
