@@ -115,6 +115,28 @@ async fn a_rollback_leaves_neither_fence_nor_audit_row() {
     write(&mut client, &order(), token(33).into()).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_caller_that_ignores_the_refusal_commits_nothing() {
+    let (_stage, postgres, mut client) = scene().await;
+    write(&mut client, &order(), token(34).into()).await.unwrap();
+    let too_large = token(i64::MAX as u64 + 1);
+    for late in [token(33), too_large] {
+        let mut transaction = client.transaction().await.unwrap();
+        assert!(check(&mut transaction, &order(), late).await.is_err());
+        let refused = transaction.execute(WRITE, &[&33_i64]).await.unwrap_err();
+        assert_eq!(refused.code().unwrap().code(), "25P02", "{refused:?}");
+        transaction.commit().await.unwrap();
+
+        let mut by_sqlx = PgConnection::connect(&postgres.url()).await.unwrap();
+        let mut transaction = by_sqlx.begin().await.unwrap();
+        assert!(check(&mut transaction, &order(), late).await.is_err());
+        let refused = sqlx::query(WRITE).bind(33_i64).execute(&mut *transaction).await.unwrap_err();
+        assert_eq!(refused.as_database_error().unwrap().code().unwrap(), "25P02");
+        transaction.commit().await.unwrap();
+        assert_eq!(numbers(&client, "SELECT token FROM orders").await, [34]);
+    }
+}
+
 /// The wrong way that the page on the fence names first.
 #[tokio::test]
 async fn a_check_that_commits_alone_lets_a_late_write_through() {

@@ -34,6 +34,10 @@ pub const CHECK: &str = include_str!("check.sql");
 /// Reads the fence after a check that may not pass. The row is locked by then.
 const FIND: &str = "SELECT token, seq, owner, sha256, version FROM fence_position WHERE resource_id = $1";
 
+/// Fails on purpose. PostgreSQL then refuses every further statement of the transaction, and answers its commit
+/// by a rollback.
+const ABORT: &str = "DO $$ BEGIN RAISE EXCEPTION 'the fence refused this transaction'; END $$";
+
 /// A transaction of a PostgreSQL client: that of `tokio-postgres` or of `sqlx`. A bare connection is none:
 /// there the check would commit alone.
 pub trait UserTransaction: Send {
@@ -50,6 +54,10 @@ pub trait UserTransaction: Send {
     /// Reads the row of a resource.
     #[doc(hidden)]
     fn find(&mut self, key: &str) -> impl Future<Output = Result<Option<Row>, Self::Error>> + Send;
+
+    /// Runs a script that fails; ignores its error.
+    #[doc(hidden)]
+    fn abort(&mut self, script: &'static str) -> impl Future<Output = ()> + Send;
 }
 
 /// A row of `fence_position`.
@@ -68,7 +76,9 @@ pub struct Row {
 ///
 /// Call it before your own statements, and let `?` leave the function: the transaction is dropped, and so
 /// rolled back. Every reason not to run the statements is an error, also a write that was applied before:
-/// a caller that reads nothing but `?` never writes late and never writes twice.
+/// a caller that reads nothing but `?` never writes late and never writes twice. A caller that ignores the
+/// error commits nothing either: the transaction is aborted, so the server refuses its statements, and its
+/// commit rolls back.
 ///
 /// # Errors
 ///
@@ -79,8 +89,19 @@ pub async fn check<T: UserTransaction>(
     key: &ResourceKey,
     entry: impl Into<Entry> + Send,
 ) -> Result<Receipt, Stop<T::Error>> {
-    let entry = entry.into();
-    let parameters = Parameters::new(key, &entry).map_err(Stop::TooLarge)?;
+    let outcome = judge(transaction, key, &entry.into()).await;
+    if outcome.is_err() {
+        transaction.abort(ABORT).await;
+    }
+    outcome
+}
+
+async fn judge<T: UserTransaction>(
+    transaction: &mut T,
+    key: &ResourceKey,
+    entry: &Entry,
+) -> Result<Receipt, Stop<T::Error>> {
+    let parameters = Parameters::new(key, entry).map_err(Stop::TooLarge)?;
     if let Some(version) = transaction.accept(&parameters).await? {
         let version = u64::try_from(version).map_err(|_| Stop::Corrupt("a version is negative"))?;
         return Ok(Receipt { version, max_fence: Some(entry.token) });

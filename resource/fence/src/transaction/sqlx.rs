@@ -39,6 +39,11 @@ impl UserTransaction for Transaction<'_, Postgres> {
             version: row.try_get(4)?,
         }))
     }
+
+    async fn abort(&mut self, script: &'static str) {
+        // The error is the aim. If the connection is lost instead, the transaction is gone with it.
+        let _ = sqlx::raw_sql(script).execute(&mut **self).await;
+    }
 }
 
 impl Connection for &mut PgConnection {

@@ -41,6 +41,11 @@ impl UserTransaction for Transaction<'_> {
             version: row.try_get(4)?,
         }))
     }
+
+    async fn abort(&mut self, script: &'static str) {
+        // The error is the aim. If the connection is lost instead, the transaction is gone with it.
+        let _ = self.batch_execute(script).await;
+    }
 }
 
 impl Connection for &Client {
