@@ -198,7 +198,7 @@ fn user_place_at(interrupted: bool) -> Option<String> {
 /// the simulation.
 fn is_of_user(file: &Path) -> bool {
     const FOREIGN: [&str; 4] = ["/rustc/", "/lib/rustlib/src/", "/registry/src/", "/git/checkouts/"];
-    const OWN: [&str; 8] = [
+    const OWN: [&str; 9] = [
         "sim",
         "sim/lab",
         "dlock",
@@ -207,6 +207,7 @@ fn is_of_user(file: &Path) -> bool {
         "dlock/zookeeper",
         "history",
         "resource",
+        "resource/fence",
     ];
     let text = file.to_string_lossy();
     // Code that a build script wrote, such as a protocol, is in `target/*/build/CRATE-HASH/out`.
