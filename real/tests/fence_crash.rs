@@ -69,12 +69,17 @@ impl Scene {
         (client, process)
     }
 
+    /// Ends the session; returns once the server has ended it, so that no later statement can reach it.
     async fn strike(&mut self, cause: Cause, process: i32) {
         match cause {
-            Cause::Reset => {}
+            Cause::Reset => {
+                self.proxy.reset();
+                await_end(&self.direct().await, process).await;
+            }
             Cause::Terminated => terminate(&self.direct().await, process).await,
             Cause::ServerCrash => self.postgres.restart().unwrap(),
         }
+        // A cut link keeps the end of the connection from the client.
         self.proxy.reset();
     }
 
@@ -125,11 +130,15 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// Ends a session, and waits until its locks are released.
 async fn terminate(client: &Client, process: i32) {
     client.execute("SELECT pg_terminate_backend($1)", &[&process]).await.unwrap();
-    let gone = "SELECT FROM pg_stat_activity WHERE pid = $1";
-    while !client.query(gone, &[&process]).await.unwrap().is_empty() {
+    await_end(client, process).await;
+}
+
+/// Waits until a session has ended and its locks are released.
+async fn await_end(client: &Client, process: i32) {
+    let session = "SELECT FROM pg_stat_activity WHERE pid = $1";
+    while !client.query(session, &[&process]).await.unwrap().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

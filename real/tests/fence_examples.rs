@@ -79,7 +79,8 @@ fn each_alternative_keeps_its_promise() {
     let postgres = Postgres::start(&stage).unwrap();
     let expected = [
         "one statement, 34: written",
-        "one statement, 33: refused",
+        "one statement, 33: the row has seen token 34; stop, or answer 409",
+        "one statement, no row: there was no such row; insert it first",
         "version column: 100 of 100 increments",
         "version column, no tries: GivenUp",
         "insert only, 34: New",

@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "a live program")]
 
 use dlock::FencingToken;
-use fence::{FencedTable, NotApplied, TooLarge, bigint};
+use fence::{FencedTable, NotApplied, bigint};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, NoTls};
 
@@ -28,15 +28,18 @@ async fn main() -> Result<(), Failure> {
     one.batch_execute(TABLES).await?;
     let (old, new) = ("33".parse()?, "34".parse()?);
 
-    println!("one statement, 34: {}", in_words(write_document(&one, new, "new").await)?);
-    println!("one statement, 33: {}", in_words(write_document(&two, old, "old").await)?);
+    println!("one statement, 34: {}", in_words(write_document(&one, 7, new, "new").await?));
+    println!("one statement, 33: {}", in_words(write_document(&two, 7, old, "old").await?));
+    println!("one statement, no row: {}", in_words(write_document(&two, 8, old, "old").await?));
 
     let mut tasks = Vec::new();
     for client in [connect(&url).await?, connect(&url).await?] {
         tasks.push(tokio::spawn(async move {
             for _ in 0..50 {
                 // Two writers: one of them gets through each time, so a hundred tries are enough.
-                increment(&client, 100).await?;
+                if increment(&client, 100).await? == Tried::GivenUp {
+                    return Err("a hundred tries were too few".into());
+                }
             }
             Ok::<(), Failure>(())
         }));
@@ -74,8 +77,8 @@ async fn connect(url: &str) -> Result<Client, Error> {
     Ok(client)
 }
 
-fn in_words(written: Result<Result<(), NotApplied>, Failure>) -> Result<&'static str, Failure> {
-    Ok(if written?.is_ok() { "written" } else { "refused" })
+fn in_words(written: Result<(), NotApplied>) -> String {
+    written.map_or_else(|reason| reason.to_string(), |()| "written".to_owned())
 }
 
 /// Writes a document in one statement, unless a token as high as this one has written it.
@@ -84,13 +87,17 @@ fn in_words(written: Result<Result<(), NotApplied>, Failure>) -> Result<&'static
 /// audit row, and a retry after a lost answer looks like a late write.
 async fn write_document(
     client: &Client,
+    id: i64,
     token: FencingToken,
     body: &str,
 ) -> Result<Result<(), NotApplied>, Failure> {
-    let token = bigint(token).map_err(|error: TooLarge| Box::new(error))?;
-    let statement = FencedTable::new("documents", "id", "fence").update(&["body"]);
-    let rows = client.execute(&statement, &[&7_i64, &token, &body]).await?;
-    Ok(FencedTable::applied(rows))
+    let documents = FencedTable::new("documents", "id", "fence");
+    let rows = client.execute(&documents.update(&["body"]), &[&id, &bigint(token)?, &body]).await?;
+    if rows > 0 {
+        return Ok(Ok(()));
+    }
+    let row = client.query_opt(&documents.find(), &[&id]).await?;
+    Ok(Err(FencedTable::refusal(token, row.map(|row| row.get(0)))))
 }
 
 /// The outcome of a write that is tried a limited number of times.

@@ -13,8 +13,8 @@ use tokio_postgres::{Client, Error, IsolationLevel, NoTls};
 /// The most runs of one transaction that meets others.
 const RUNS_MAX: usize = 10;
 
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS ledger (token bigint, seq bigint, account text, cents bigint, \
-                     PRIMARY KEY (token, seq, account))";
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS ledger \
+                     (token bigint, seq bigint, account text, cents bigint, PRIMARY KEY (token, seq, account))";
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,12 +28,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let lock = Lock::connect(&redis, Options::new(Duration::from_millis(300))).await?;
     let key = LockKey::new("ledger", "2026")?;
-    let first = lock.acquire(&key, lock.deadline_in(Duration::from_secs(10))).await?;
+    let first = lock.acquire(&key, lock.deadline_in(Duration::from_secs(60))).await?;
     for number in 1..=2 {
         println!("first, transfer {number}: {}", post(&mut client, &first, number).await?);
     }
     // The first holder pauses until its lease has ended.
-    let second = lock.acquire(&key, lock.deadline_in(Duration::from_secs(10))).await?;
+    let second = lock.acquire(&key, lock.deadline_in(Duration::from_secs(60))).await?;
     println!("second, transfer 1: {}", post(&mut client, &second, 1).await?);
     println!("first, transfer 3: {}", post(&mut client, &first, 3).await?);
     let sums = "SELECT count(*), sum(cents)::bigint FROM ledger";

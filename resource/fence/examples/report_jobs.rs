@@ -25,9 +25,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let lock = Lock::connect(&redis, Options::new(Duration::from_millis(300))).await?;
     let key = LockKey::new("reports", "2026-11")?;
-    let paused = lock.acquire(&key, lock.deadline_in(Duration::from_secs(10))).await?;
+    let paused = lock.acquire(&key, lock.deadline_in(Duration::from_secs(60))).await?;
     // The first worker renews nothing, as if it were paused: the second one acquires the lock.
-    let newer = lock.acquire(&key, lock.deadline_in(Duration::from_secs(10))).await?;
+    let newer = lock.acquire(&key, lock.deadline_in(Duration::from_secs(60))).await?;
 
     for (name, handle) in [("second", &newer), ("first", &paused)] {
         match export(&mut client, handle, &format!("by the {name} worker")).await? {

@@ -24,15 +24,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let lock = Lock::connect(&redis, Options::new(Duration::from_millis(300))).await?;
     let seat = LockKey::new("seats", "12A")?;
-    let ada = lock.acquire(&seat, lock.deadline_in(Duration::from_secs(10))).await?;
+    let ada = lock.acquire(&seat, lock.deadline_in(Duration::from_secs(60))).await?;
     // The process of Ada's request pauses until its lease has ended.
-    let bob = lock.acquire(&seat, lock.deadline_in(Duration::from_secs(10))).await?;
+    let bob = lock.acquire(&seat, lock.deadline_in(Duration::from_secs(60))).await?;
 
     println!("Bob: {}", answer(&pool, &bob, "Bob").await?);
     println!("Bob again: {}", answer(&pool, &bob, "Bob").await?);
     println!("Ada: {}", answer(&pool, &ada, "Ada").await?);
     bob.release().await?;
-    let eve = lock.acquire(&seat, lock.deadline_in(Duration::from_secs(10))).await?;
+    let eve = lock.acquire(&seat, lock.deadline_in(Duration::from_secs(60))).await?;
     println!("Eve: {}", answer(&pool, &eve, "Eve").await?);
     let passenger: String = sqlx::query_scalar("SELECT passenger FROM seats").fetch_one(&pool).await?;
     println!("seat 12A is {passenger}'s");

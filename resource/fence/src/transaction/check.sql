@@ -1,6 +1,6 @@
 -- Moves the fence of a resource up and writes the audit row; returns no row if the write may not pass.
--- $1 key, $2 token, $3 sequence, $4 owner or null, $5 SHA-256 of the payload, $6 part of the owner that may be
--- logged, $7 payload. A conflicting row is locked before it is compared, and stays locked until the
+-- $1 key, $2 token, $3 sequence, $4 owner or null, $5 SHA-256 of the payload, $6 part of the owner that may
+-- be logged, $7 payload. A conflicting row is locked before it is compared, and stays locked until the
 -- transaction ends, accepted or not.
 WITH accepted AS (
   INSERT INTO fence_position AS f (resource_id, token, seq, owner, sha256, version)

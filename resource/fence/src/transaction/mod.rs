@@ -34,8 +34,8 @@ pub const CHECK: &str = include_str!("check.sql");
 /// Reads the fence after a check that may not pass. The row is locked by then.
 const FIND: &str = "SELECT token, seq, owner, sha256, version FROM fence_position WHERE resource_id = $1";
 
-/// Fails on purpose. PostgreSQL then refuses every further statement of the transaction, and answers its commit
-/// by a rollback.
+/// Fails on purpose. PostgreSQL then refuses every further statement of the transaction, and answers its
+/// commit by a rollback.
 const ABORT: &str = "DO $$ BEGIN RAISE EXCEPTION 'the fence refused this transaction'; END $$";
 
 /// A transaction of a PostgreSQL client: that of `tokio-postgres` or of `sqlx`. A bare connection is none:
