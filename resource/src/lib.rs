@@ -36,8 +36,9 @@
 //!
 //! # Map, in the order of reading
 //!
-//! 1. [`fence`](::fence), a crate of its own: the rule. [`fence::Fence`] judges each request by its [`fence::Position`]; [`fence::Guard`]
-//!    is the condition of a write. Pure: no clock, no store, no network.
+//! 1. [`fence`](::fence), a crate of its own: the rule. [`fence::Fence`] judges each request by its
+//!    [`fence::Position`]; [`fence::Guard`] is the condition of a write. Pure: no clock, no store, no
+//!    network.
 //! 2. [`store`]: values with their fences. [`store::MemoryStore`] forgets them at a restart,
 //!    [`store::RedbStore`] keeps them on a disk.
 //! 3. [`http`]: the service. Build an [`http::App`] on a store, and serve its connections.
