@@ -36,7 +36,7 @@
 //!
 //! # Map, in the order of reading
 //!
-//! 1. [`fence`](::fence), a crate of its own: the rule. [`fence::Fence`] judges each request by its
+//! 1. [`fence`], a crate of its own: the rule. [`fence::Fence`] judges each request by its
 //!    [`fence::Position`]; [`fence::Guard`] is the condition of a write. Pure: no clock, no store, no
 //!    network.
 //! 2. [`store`]: values with their fences. [`store::MemoryStore`] forgets them at a restart,
