@@ -94,7 +94,7 @@ async fn a_stale_writer_stops_before_its_own_statements() {
     assert_eq!(stopped.to_string(), advice);
     assert_eq!(numbers(&client, "SELECT token FROM orders").await, [34]);
 
-    // A retry after a lost answer is told that it stands, and writes nothing again.
+    // A retry after a lost answer gets the first answer, and writes nothing.
     let stopped = write(&mut client, &order(), new).await.unwrap_err();
     assert!(matches!(stopped, Stop::Repeated(again) if again == receipt), "{stopped}");
     let audit = "SELECT owner_prefix || ' ' || (payload->>'state') FROM fence_audit";
