@@ -6,27 +6,19 @@ use std::path::Path;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-env-changed=PROTOC");
-    let has_madsim = env::var_os("CARGO_CFG_MADSIM").is_some();
-    let in_path = |folder: std::path::PathBuf| folder.join("protoc").is_file();
-    let path = env::var_os("PATH").unwrap_or_default();
-    // Only etcd's client compiles protobuf files.
-    let can_compile_etcd = env::var_os("CARGO_FEATURE_ETCD").is_none()
-        || env::var_os("PROTOC").is_some()
-        || env::split_paths(&path).any(in_path);
-    if has_madsim && can_compile_etcd {
+    if env::var_os("CARGO_CFG_MADSIM").is_some() {
         return;
     }
-    let lacks = match (has_madsim, can_compile_etcd) {
-        (false, false) => "`--cfg madsim` and a protobuf compiler",
-        (false, true) => "`--cfg madsim`",
-        _ => "a protobuf compiler",
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let checkout = package.parent().unwrap_or(Path::new(".."));
+    // A package from a registry comes without the tools of the repository.
+    let setup = if checkout.join("tools/init").is_file() {
+        format!("One command sets your crate up: {}/tools/init FOLDER_OF_YOUR_CRATE.", checkout.display())
+    } else {
+        format!("Copy the `.cargo/config.toml` in {}/README.md to your workspace.", package.display())
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".."));
     println!(
-        "cargo::error=`sim` needs {lacks}. One command sets both up for your crate: \
-         {}/tools/init FOLDER_OF_YOUR_CRATE. (A RUSTFLAGS variable in the environment overrides what it writes: \
-         unset it, or add `--cfg madsim` to it.)",
-        root.display()
+        "cargo::error=`sim` needs `--cfg madsim`. {setup} (A RUSTFLAGS variable in the environment overrides \
+         that file: unset it, or add `--cfg madsim` to it.)"
     );
 }

@@ -1,4 +1,4 @@
-//! How long a lease may be trusted, although renewals may change its TTL.
+//! The validity of a lease, whose TTL renewals may change.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

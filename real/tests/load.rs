@@ -21,6 +21,7 @@ fn load(redis: &Redis) -> Load {
         servers: vec![redis.address()],
         ttl: Duration::from_secs(10),
         work: Duration::from_millis(20),
+        pause: Duration::ZERO,
         contenders: 10,
         key: "k".to_owned(),
         keys: 1,
@@ -43,6 +44,19 @@ async fn a_hot_key_counts_every_attempt() {
     let counts = [&report.acquire_served, &report.acquire_from_call, &report.acquire_all].map(|of| of.count);
     assert_eq!(counts, [report.served, report.served, 200], "{report}");
     assert_eq!(report.fairness.served, report.served);
+}
+
+#[tokio::test]
+async fn holders_that_pause_beyond_their_lease_lose_it() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let (ttl, pause) = (Duration::from_millis(100), Duration::from_millis(300));
+    let paused = Load { ttl, pause, contenders: 2, rate: 20.0, ..load(&redis) };
+    let report = contend(paused, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert!(report.served > 2 && report.lost == report.served, "{report}");
+    assert!(report.to_string().contains("leases had ended before their release"), "{report}");
+    let awake = contend(load(&redis), TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!(awake.lost, 0, "{awake}");
 }
 
 #[tokio::test]

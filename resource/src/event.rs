@@ -6,11 +6,11 @@
 use dlock::FencingToken;
 use history::emit;
 
-use crate::digest::BodyDigest;
+use crate::BodyDigest;
+use crate::OwnerToken;
+use crate::ResourceKey;
 use crate::fence::{Guard, Refusal, WriteOutcome, WriteSeq};
-use crate::key::ResourceKey;
 use crate::operation::{Read, ReadOutcome, Snapshot, Write};
-use crate::owner::OwnerToken;
 
 /// Emits the decision about `write`: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional
 /// write `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.

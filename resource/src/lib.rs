@@ -36,8 +36,9 @@
 //!
 //! # Map, in the order of reading
 //!
-//! 1. [`fence`]: the rule. [`fence::Fence`] judges each request by its [`fence::Position`]; [`fence::Guard`]
-//!    is the condition of a write. Pure: no clock, no store, no network.
+//! 1. [`fence`], a crate of its own: the rule. [`fence::Fence`] judges each request by its
+//!    [`fence::Position`]; [`fence::Guard`] is the condition of a write. Pure: no clock, no store, no
+//!    network.
 //! 2. [`store`]: values with their fences. [`store::MemoryStore`] forgets them at a restart,
 //!    [`store::RedbStore`] keeps them on a disk.
 //! 3. [`http`]: the service. Build an [`http::App`] on a store, and serve its connections.
@@ -48,22 +49,16 @@
 
 // The client of the service: writes, reads and claims, with their errors.
 pub mod client;
-// The digest of a body.
-mod digest;
 // The events with the target `resource`.
 pub mod event;
-// The rule over positions: pure, no I/O.
-pub mod fence;
+// Bytes in hexadecimal.
+mod hex;
 // The service: an axum app, and one HTTP/1.1 connection of it over any stream.
 pub mod http;
-// The name of a resource, in text and in a URL.
-mod key;
 // The counters of one service, and their Prometheus text.
 mod metrics;
 // The operations on a resource: writes and reads.
 mod operation;
-// The owner token that came with a request.
-mod owner;
 // The stores of values and fences: in memory, or on a disk.
 pub mod store;
 // Read-modify-write without a lock, by conditional writes.
@@ -71,10 +66,11 @@ pub mod update;
 // The worker: acquire, read, work, check, write, release.
 pub mod worker;
 
-pub use digest::BodyDigest;
-pub use fence::Fencing;
-pub use key::{KEY_BYTES_MAX, KeyError, ResourceKey};
-pub use owner::{OWNER_BYTES_MAX, OwnerError, OwnerToken};
+// The rule is a crate of its own, for users whose resource is not this service.
+pub use ::fence;
+pub use ::fence::{
+    BodyDigest, Fencing, KEY_BYTES_MAX, KeyError, OWNER_BYTES_MAX, OwnerError, OwnerToken, ResourceKey,
+};
 
 /// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.
 #[doc(hidden)]

@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metrics::{Key, Label, Level, Metadata, SharedString};
 
+use crate::ResourceKey;
 use crate::fence::{Refusal, WriteOutcome};
-use crate::key::ResourceKey;
 use crate::store::ReadOutcome;
 
 /// The largest number of resource types with counters of their own.

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use dlock::FencingToken;
 
+use crate::OwnerToken;
 use crate::fence::{Guard, Mark, Position, Refusal};
-use crate::owner::OwnerToken;
 
 /// A write to a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use dlock::{Backoff, FencingToken, Owner, Runtime};
 use dlock_runtime::{probes, reached};
 use history::emit;
 
+use crate::OwnerToken;
+use crate::ResourceKey;
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
 use crate::fence::{Guard, Refusal};
-use crate::key::ResourceKey;
-use crate::owner::OwnerToken;
 use crate::store::{Read, Snapshot, Write};
 use crate::worker::{Pauses, Step};
 

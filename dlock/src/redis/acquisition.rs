@@ -8,13 +8,13 @@ use redis::Value;
 
 use super::batch::Batcher;
 use super::connection::Connection;
+use super::eval;
 use super::listener::Listener;
-use super::native::Own;
-use super::node::{self, Node, Sent};
+use super::node::{Node, Sent};
 use super::options::{TokenSource, Waiting};
 use super::reply::{self, Grant};
 use super::requests::Requests;
-use super::script::{Arg, Call, Script, StoredKey};
+use super::script::{Arg, Call, Own, Script, StoredKey};
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
 
@@ -203,7 +203,7 @@ async fn follow<R: Runtime>(
     reached!(node.runtime(), release_follows_request);
     let send = |connection: Arc<Connection>| async move {
         batcher.handed_over().await;
-        node::eval_text(&connection, call).await
+        eval::eval_text(&connection, call).await
     };
     let exchanged = node.exchange(Some(Arc::clone(connection)), deadline, |_| (), send).await;
     sometimes!(node.runtime(), followed_connection_failed, exchanged.is_err());

@@ -16,7 +16,7 @@ use redis::{RedisError, Value};
 use tokio::sync::{Mutex as Gate, oneshot};
 
 use super::connection::Connection;
-use super::node;
+use super::eval;
 use super::reply;
 use super::script::{Arg, Call, Script, StoredKey};
 use crate::backend::Claim;
@@ -77,7 +77,7 @@ impl Batcher {
         }
         let keys = [StoredKey::owner(&claim.key), StoredKey::fence(&claim.key)];
         let args = [Arg::Text(claim.owner.as_str()), Arg::Millis(claim.ttl)];
-        node::eval(connection, Call { script: &ACQUIRE, keys: &keys, args: &args }).await
+        eval::eval(connection, Call { script: &ACQUIRE, keys: &keys, args: &args }).await
     }
 
     /// Waits until every batch that was begun is handed to its connection.

@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, Value};
 use tokio::sync::oneshot;
 
-use super::native::Commands;
+use super::commands::Commands;
 use super::script::Script;
 use crate::error::{BackendError, SILENT};
 use crate::single_flight::SingleFlight;

@@ -17,90 +17,26 @@
 //! The server has executed nothing then. An error is expected where a right was withdrawn meanwhile, and from
 //! a server that is out of memory: it refuses every `SET`, but not the `PEXPIRE` of the script.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use futures_util::future::join;
 use redis::{Cmd, RedisError, Value, cmd};
 
 use super::connection::Connection;
-use super::node;
-use super::script::{Arg, Call, StoredKey};
-
-/// A command that does what a script does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Own {
-    /// Renews, as `renew.lua`.
-    CompareAndSet,
-    /// Releases, as `release.lua`.
-    CompareAndDelete,
-}
-
-/// The commands of the server at the other end of a connection.
-#[derive(Debug, Default)]
-pub(super) struct Commands(AtomicU8);
-
-const UNKNOWN: u8 = 0;
-const NONE: u8 = 1;
-const DELEX: u8 = 2;
-const DELIFEQ: u8 = 3;
-
-impl Commands {
-    /// Returns true until an answer has told which commands there are.
-    fn are_unknown(&self) -> bool {
-        self.get() == UNKNOWN
-    }
-
-    /// Notes the name of the server's compare-and-delete.
-    fn learn(&self, name: &[u8]) {
-        self.set(match name {
-            b"DELEX" => DELEX,
-            b"DELIFEQ" => DELIFEQ,
-            _ => NONE,
-        });
-    }
-
-    /// Notes that the scripts must be used.
-    fn forget(&self) {
-        self.set(NONE);
-    }
-
-    /// Returns the command that deletes `key` if its value is `owner`, if the server has one.
-    fn delete(&self, key: StoredKey<'_>, owner: Arg<'_>) -> Option<Cmd> {
-        match self.get() {
-            DELEX => Some(cmd("DELEX").arg(key).arg("IFEQ").arg(owner).take()),
-            DELIFEQ => Some(cmd("DELIFEQ").arg(key).arg(owner).take()),
-            _ => None,
-        }
-    }
-
-    /// Returns the command that sets the TTL of `key` if its value is `owner`, if the server has one.
-    fn extend(&self, key: StoredKey<'_>, owner: Arg<'_>, ttl: Arg<'_>) -> Option<Cmd> {
-        let has_one = matches!(self.get(), DELEX | DELIFEQ);
-        has_one.then(|| cmd("SET").arg(key).arg(owner).arg("IFEQ").arg(owner).arg("PX").arg(ttl).take())
-    }
-
-    fn get(&self) -> u8 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn set(&self, commands: u8) {
-        self.0.store(commands, Ordering::Relaxed);
-    }
-}
+use super::eval;
+use super::script::{Arg, Call, Own};
 
 /// Runs the script of `call`, or the server's own command that does the same; returns the script's answer.
 pub(super) async fn run(connection: &Connection, call: Call<'_>) -> Result<Value, RedisError> {
-    let Some(own) = call.script.own() else { return node::eval(connection, call).await };
+    let Some(own) = call.script.own() else { return eval::eval(connection, call).await };
     if let Some(answer) = run_own(own, connection, &call).await? {
         return Ok(answer);
     }
     if !connection.commands().are_unknown() {
-        return node::eval(connection, call).await;
+        return eval::eval(connection, call).await;
     }
-    let [owner, rest @ ..] = call.args else { return node::eval(connection, call).await };
+    let [owner, rest @ ..] = call.args else { return eval::eval(connection, call).await };
     let second = rest.first().copied().unwrap_or(Arg::Text(""));
     let asking = Call { args: &[*owner, second, Arg::Text("commands")], ..call };
-    Ok(told(connection, node::eval(connection, asking).await?))
+    Ok(told(connection, eval::eval(connection, asking).await?))
 }
 
 /// Runs the server's own command. Returns `None` if the script must run: the server has no such command, or

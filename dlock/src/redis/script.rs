@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use redis::{Cmd, RedisWrite, ToRedisArgs};
 
-use super::native::Own;
 use crate::key::{FENCE, FREED, LockKey, OWNER};
 
 /// The scripts of locks on one Redis: the name and the text of each.
@@ -29,6 +28,15 @@ pub(crate) struct Script {
     digest: Box<str>,
     /// The command of newer servers that does the same.
     own: Option<Own>,
+}
+
+/// A command that does what a script does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// Renews, as `renew.lua`.
+    CompareAndSet,
+    /// Releases, as `release.lua`.
+    CompareAndDelete,
 }
 
 /// A script with its keys and arguments.

@@ -49,6 +49,10 @@ pub(crate) struct Contend {
     /// The time for which a lease is held.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
+    /// Each holder stands still for this time after its work, as in a pause of its process: its lease is not
+    /// renewed, and ends if the pause outlasts it.
+    #[arg(long, env = "DLOCK_PAUSE", value_parser = span::parse, default_value = "0")]
+    pause: Duration,
     /// With one Redis: waiters only poll, and are not woken by a release.
     #[arg(long, env = "DLOCK_POLLED")]
     polled: bool,
@@ -106,6 +110,7 @@ impl Contend {
             },
             ttl: self.lock.ttl,
             work: self.work,
+            pause: self.pause,
             contenders: self.contenders,
             key: self.key,
             keys: self.keys,

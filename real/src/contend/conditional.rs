@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
-use dlock::{Backoff, Runtime};
+use dlock::{Backoff, Released, Runtime};
 use tokio::task::JoinSet;
 use tokio_postgres::{Config, NoTls};
 
@@ -171,12 +171,14 @@ impl Contender {
         let client = self.pool.get().await.map_err(|error| failed(&error))?;
         let end = client.prepare_cached(END_JOB).await.map_err(|error| failed(&error))?;
         client.execute(&end, &[&key, &worker, &version]).await.map_err(|error| failed(&error))?;
-        self.book.released(self.runtime.now().saturating_since(before));
+        self.book.released(Released::Done, self.runtime.now().saturating_since(before));
         Ok(Try::Won)
     }
 
     async fn work(&self) {
-        self.book.or_stop(&self.runtime, timer::sleep(self.book.offer.load.work)).await;
+        self.book
+            .or_stop(&self.runtime, timer::sleep(self.book.offer.load.work + self.book.offer.load.pause))
+            .await;
     }
 
     /// Waits with the backoff of the lock library.

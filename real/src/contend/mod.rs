@@ -21,7 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use dlock::redis::{Redis, RedisOptions, Waiting};
-use dlock::{AcquireError, Backend, Instant, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
+use dlock::{
+    AcquireError, Backend, Instant, KeyError, Lock, LockKey, Options, OptionsError, Released, Runtime,
+};
 use hdrhistogram::RecordError;
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -61,6 +63,8 @@ pub struct Load {
     pub ttl: Duration,
     /// The time for which a lease is held.
     pub work: Duration,
+    /// The time for which each holder stands still after its work, while its lease is not renewed.
+    pub pause: Duration,
     /// The number of contenders, and so the largest number of attempts that wait or hold at a time.
     pub contenders: u64,
     /// The prefix of the keys.
@@ -217,6 +221,8 @@ struct Tally {
     release: Vec<Duration>,
     /// Conditional updates that found another version or status.
     conflicts: u64,
+    /// Leases that had ended before their release.
+    lost: u64,
     /// Key and attempt, in the order of the grants.
     grants: Vec<(u64, u64)>,
     /// The waits of failed attempts.
@@ -243,10 +249,10 @@ async fn serve_attempts<B: Backend>(lock: Lock<B>, book: Arc<Book>) -> Result<()
             }
         };
         book.granted(attempt, runtime.now(), called);
-        book.or_stop(&runtime, timer::sleep(load.work)).await;
+        book.or_stop(&runtime, timer::sleep(load.work + load.pause)).await;
         let before = runtime.now();
-        if handle.release().await.is_ok() {
-            book.released(runtime.now().saturating_since(before));
+        if let Ok(released) = handle.release().await {
+            book.released(released, runtime.now().saturating_since(before));
         }
     }
     Ok(())
@@ -323,8 +329,10 @@ impl Book {
         self.tally().unserved.push(self.end().saturating_since(due));
     }
 
-    fn released(&self, took: Duration) {
-        self.tally().release.push(took);
+    fn released(&self, released: Released, took: Duration) {
+        let mut tally = self.tally();
+        tally.release.push(took);
+        tally.lost += u64::from(released == Released::NotOwner);
     }
 
     fn conflict(&self) {
@@ -371,6 +379,7 @@ impl Book {
             failed: tally.failed.len() as u64,
             failures: tally.failures.clone(),
             conflicts: tally.conflicts,
+            lost: tally.lost,
             served_per_second: tally.served.len() as f64 / lasted.as_secs_f64().max(1e-9),
             acquire_served: Latencies::of(&tally.served)?,
             acquire_from_call: Latencies::of(&tally.calls)?,

@@ -35,6 +35,8 @@ pub struct Report {
     pub failures: BTreeMap<String, u64>,
     /// Conditional updates that found another version or status: lost work, or no job found.
     pub conflicts: u64,
+    /// Leases that had ended before their release: another holder may have worked at the same time.
+    pub lost: u64,
     /// Critical sections a second.
     pub served_per_second: f64,
     /// From the time at which an attempt was due to its grant, over those served.
@@ -130,6 +132,9 @@ impl fmt::Display for Report {
         }
         let Fairness { inversions, overtaken_max, .. } = self.fairness;
         writeln!(f, "order: {inversions} overtakings, at most {overtaken_max} of one attempt")?;
+        if self.lost > 0 {
+            writeln!(f, "{} leases had ended before their release", self.lost)?;
+        }
         if self.conflicts > 0 {
             writeln!(f, "{} conditional updates found another state", self.conflicts)?;
         }

@@ -36,6 +36,7 @@ impl HotKey<'_> {
             servers: fleet.addresses().split(',').map(str::to_owned).collect(),
             ttl: self.ttl.0,
             work: self.work.0,
+            pause: Duration::ZERO,
             contenders: self.contenders,
             key: self.key.to_owned(),
             keys: 1,

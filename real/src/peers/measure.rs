@@ -76,6 +76,10 @@ pub struct Row {
     pub release_p99_ns: u64,
     /// Locks a second.
     pub per_second: f64,
+    /// The lower and the upper quartile of the slices' locks a second.
+    pub per_second_quartiles: [f64; 2],
+    /// Those of the slices' medians of the acquires, in nanoseconds.
+    pub acquire_p50_quartiles_ns: [f64; 2],
     /// The number of locks.
     pub completed: u64,
 }
@@ -224,6 +228,20 @@ impl Turn<'_> {
     }
 }
 
+/// Returns the lower and the upper quartile; zeros if there are none.
+fn quartiles(mut values: Vec<f64>) -> [f64; 2] {
+    values.sort_by(f64::total_cmp);
+    let at = |part: usize| values.get((values.len().saturating_sub(1) * part + 2) / 4).copied();
+    [at(1).unwrap_or_default(), at(3).unwrap_or_default()]
+}
+
+/// Returns the median; 0 if there is none.
+fn median(values: &[u64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or_default() as f64
+}
+
 /// The sums of one peer in one arm.
 struct Tally {
     /// The order of its row: the arm, its contenders, and the peer's place.
@@ -232,6 +250,10 @@ struct Tally {
     elapsed_ns: u64,
     acquire: Histogram<u64>,
     release: Histogram<u64>,
+    /// Locks a second, of each slice.
+    rates: Vec<f64>,
+    /// The median of the acquires, of each slice.
+    medians: Vec<f64>,
 }
 
 impl Tally {
@@ -245,9 +267,12 @@ impl Tally {
             release_p50_ns: 0,
             release_p99_ns: 0,
             per_second: 0.0,
+            per_second_quartiles: [0.0; 2],
+            acquire_p50_quartiles_ns: [0.0; 2],
             completed: 0,
         };
-        Self { place, row, elapsed_ns: 0, acquire: histogram(), release: histogram() }
+        let (rates, medians) = (Vec::new(), Vec::new());
+        Self { place, row, elapsed_ns: 0, acquire: histogram(), release: histogram(), rates, medians }
     }
 
     fn add(&mut self, slice: &Slice) {
@@ -258,10 +283,14 @@ impl Tally {
         }
         self.row.completed += slice.completed;
         self.elapsed_ns += slice.elapsed_ns;
+        self.rates.push(slice.completed as f64 / (slice.elapsed_ns.max(1) as f64 / 1e9));
+        self.medians.push(median(&slice.acquire_ns));
     }
 
     fn row(self) -> Row {
-        let Self { mut row, acquire, release, elapsed_ns, .. } = self;
+        let Self { mut row, acquire, release, elapsed_ns, rates, medians, .. } = self;
+        row.per_second_quartiles = quartiles(rates);
+        row.acquire_p50_quartiles_ns = quartiles(medians);
         row.acquire_p50_ns = acquire.value_at_quantile(0.5);
         row.acquire_p99_ns = acquire.value_at_quantile(0.99);
         row.release_p50_ns = release.value_at_quantile(0.5);
@@ -291,5 +320,12 @@ mod tests {
         assert_eq!((row.completed, row.acquire_p50_ns, row.release_p99_ns), (4, 100, 50));
         assert!((900..=901).contains(&row.acquire_p99_ns), "{row:?}");
         assert!((row.per_second - 2000.0).abs() < 1e-6, "{row:?}");
+        assert_eq!(row.acquire_p50_quartiles_ns, [100.0, 900.0]);
+    }
+
+    #[test]
+    fn quartiles_leave_out_the_extremes() {
+        assert_eq!(quartiles(vec![9.0, 1.0, 3.0, 2.0, 4.0]), [2.0, 4.0]);
+        assert_eq!(quartiles(Vec::new()), [0.0, 0.0]);
     }
 }

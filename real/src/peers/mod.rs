@@ -16,13 +16,15 @@ pub mod slice;
 pub mod table;
 
 use std::io;
+use std::slice::from_ref;
 use std::time::Duration;
 
 use crate::lab::Machine;
-use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
+use crate::servers::{EtcdCluster, Redis, ServerError, Stage, TlsFiles, ZooKeeper};
 use crate::systems::System;
 
 use dlock::TokioRuntime;
+use dlock::tls::Identity;
 
 use self::cores::Cores;
 use self::measure::{Configuration, Results};
@@ -59,6 +61,9 @@ pub enum PeerError {
     System(#[from] io::Error),
 }
 
+/// Our lock on Redis over TLS, by the name of its row.
+const SECURED: &str = "dlock, Redis over TLS";
+
 /// The names of the peers that can be left out.
 pub const OPTIONAL: [&str; 4] = ["redis-py", "node-redlock", "rslock", "kazoo"];
 
@@ -72,6 +77,8 @@ pub(crate) struct Entry {
 
 /// The scenarios of our locks on Redis.
 const EVERY: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take];
+
+const SECURED_ARMS: &[Scenario] = &[Scenario::Uncontended, Scenario::Space, Scenario::Take];
 
 const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space];
 
@@ -91,21 +98,40 @@ pub fn compare(
     }
     let stage = Stage::new()?;
     let machine = Machine::this();
-    let mut redis = Redis::start(&stage, "redis", Persistence::None)?;
+    let identity =
+        identity().map_err(|error| PeerError::Failed { name: SECURED, what: error.to_string() })?;
+    // One server with a port of each kind.
+    let files = TlsFiles::write(&stage, "certificates", &identity, None)?;
+    let (mut redis, secured, _) = Redis::start_secured(&stage, "redis", &files)?;
     let etcd = EtcdCluster::start(&stage)?;
     let zookeeper = ZooKeeper::start(&stage)?;
     let cores = Cores::with(redis.process().pid())?;
     let mut missing = Vec::new();
-    let entries = enter(&redis, &etcd, &zookeeper, without, &mut missing);
+    let secured = ours::Ours {
+        name: SECURED,
+        system: System::Redis,
+        servers: vec![secured],
+        tls_roots: Some(identity.certificates),
+        busy_poll: TokioRuntime::BUSY_POLL,
+    };
+    let entries = enter(&redis, secured, &etcd, &zookeeper, without, &mut missing);
     let mut results = measure::measure(machine, configuration, entries, (redis.port(), cores), on_round)?;
     results.missing.extend(missing);
     Ok(results)
+}
+
+/// Makes a certificate for this machine that is its own root.
+fn identity() -> Result<Identity, rcgen::Error> {
+    let key = rcgen::KeyPair::generate()?;
+    let certificate = rcgen::CertificateParams::new(["127.0.0.1".to_owned()])?.self_signed(&key)?;
+    Ok(Identity { certificates: certificate.pem(), key: key.serialize_pem() })
 }
 
 /// Lists the peers. Those that share a server are neighbours, so that they are measured one right after the
 /// other.
 fn enter(
     redis: &Redis,
+    secured: ours::Ours,
     etcd: &EtcdCluster,
     zookeeper: &ZooKeeper,
     without: &[String],
@@ -119,7 +145,7 @@ fn enter(
     };
     let ours = |name, system, servers: &[String]| {
         let (servers, busy_poll) = (servers.to_vec(), TokioRuntime::BUSY_POLL);
-        Box::new(ours::Ours { name, system, servers, busy_poll })
+        Box::new(ours::Ours { name, system, servers, tls_roots: None, busy_poll })
     };
     let mut foreign = |name: &str, start: &dyn Fn() -> Result<foreign::Foreign, PeerError>| {
         if without.iter().any(|left_out| left_out == name) {
@@ -138,10 +164,11 @@ fn enter(
     for acquires in [Acquires::Evalsha, Acquires::Set] {
         add(Box::new(raw_redis::RedisCrate { server: server.clone(), acquires }), &[Scenario::Uncontended]);
     }
-    add(ours("dlock, Redis", System::Redis, std::slice::from_ref(&server)), EVERY);
-    let mut sleepy = ours("dlock, Redis, never polling", System::Redis, std::slice::from_ref(&server));
+    add(ours("dlock, Redis", System::Redis, from_ref(&server)), EVERY);
+    let mut sleepy = ours("dlock, Redis, never polling", System::Redis, from_ref(&server));
     sleepy.busy_poll = Duration::ZERO;
     add(sleepy, EVERY);
+    add(Box::new(secured), SECURED_ARMS);
     add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
     for peer in [
         foreign("redis-py", &|| foreign::redis_py(&server)),
@@ -154,7 +181,7 @@ fn enter(
     add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
     add(ours("dlock, etcd", System::Etcd, &members), LOCK);
     add(Box::new(raw_etcd::LockService { members }), LOCK);
-    add(ours("dlock, ZooKeeper", System::Zookeeper, std::slice::from_ref(&keeper)), LOCK);
+    add(ours("dlock, ZooKeeper", System::Zookeeper, from_ref(&keeper)), LOCK);
     if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
         add(Box::new(peer), LOCK);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dlock::{AcquireError, Backend, Instant, Lock, LockKey, Options, Runtime};
+use dlock::{AcquireError, AnyBackend, Backend, ConnectOptions, Instant, Lock, LockKey, Options, Runtime};
 use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinSet;
 
@@ -22,6 +22,8 @@ pub(super) struct Ours {
     pub(super) name: &'static str,
     pub(super) system: System,
     pub(super) servers: Vec<String>,
+    /// The roots to trust, if it speaks TLS (with Redis).
+    pub(super) tls_roots: Option<String>,
     /// The time for which its streams poll for an answer before its thread sleeps.
     pub(super) busy_poll: Duration,
 }
@@ -37,8 +39,13 @@ impl Peer for Ours {
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let slice = executor.block_on(async {
             let runtime = TokioRuntime::new(Handle::current()).polling_busily(self.busy_poll);
-            let backend = systems::backend(self.system, &self.servers, job.ttl(), runtime)?;
-            run(backend, job).await
+            let Some(roots) = &self.tls_roots else {
+                return run(systems::backend(self.system, &self.servers, job.ttl(), runtime)?, job).await;
+            };
+            let mut servers = ConnectOptions::default();
+            servers.tls.roots = Some(roots.clone());
+            let url = format!("rediss://{}", self.servers.join(","));
+            run(AnyBackend::from_url(runtime, &url, &Options::new(job.ttl()), &servers)?, job).await
         });
         slice.map_err(|error| failed(error.to_string()))
     }

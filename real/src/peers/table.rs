@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::SECURED;
 use super::measure::{Results, Row, title};
 use super::slice::Scenario;
 
@@ -9,6 +10,9 @@ use super::slice::Scenario;
 const REDIS: &str = "dlock, Redis";
 const SLEEPY: &str = "dlock, Redis, never polling";
 const ETCD: &str = "dlock, etcd";
+/// Peers of single targets.
+const RSLOCK: &str = "rslock";
+const LOCK_SERVICE: &str = "etcd's Lock service";
 /// The yardsticks, which are not locks.
 const RAW_EVALSHA: &str = "raw EVALSHA, redis crate";
 const RAW_SET: &str = "raw SET, redis crate";
@@ -25,16 +29,36 @@ pub struct Target {
     pub measured: String,
     /// True if it is met; `None` if a measurement is missing.
     pub holds: Option<bool>,
+    /// True if the measurements do not tell the two apart: the middle halves of their slices overlap.
+    pub is_tie: bool,
 }
 
 impl Results {
     /// Returns all targets.
     pub fn targets(&self) -> Vec<Target> {
         let mut targets = self.uncontended();
-        targets.push(at_least(
+        targets.extend(self.secured());
+        let rates = |scenario, ours, peer| (self.row(scenario, ours), self.row(scenario, peer));
+        targets.push(at_least_rate(
             format!("acquires a second over a key space: at least the EVALSHA calls of {BENCHMARK}"),
-            self.row(Scenario::Take, REDIS).map(|row| row.per_second),
-            self.row(Scenario::Take, BENCHMARK).map(|row| row.per_second),
+            rates(Scenario::Take, REDIS, BENCHMARK),
+            1.0,
+        ));
+        let rslock = rates(Scenario::Space, REDIS, RSLOCK);
+        // It may be left out.
+        targets.extend(rslock.1.is_some().then(|| {
+            at_least_rate(
+                format!("acquires and releases a second over a key space: at least those of {RSLOCK} / 1.15"),
+                rslock,
+                1.15,
+            )
+        }));
+        targets.push(at_least_rate(
+            format!(
+                "etcd, acquires and releases a second over a key space: at least those of {LOCK_SERVICE}"
+            ),
+            rates(Scenario::Space, ETCD, LOCK_SERVICE),
+            1.0,
         ));
         targets.extend(self.hot());
         targets.push(at_most(
@@ -82,6 +106,26 @@ impl Results {
         targets
     }
 
+    /// Targets for TLS: at most 1.3 times the cost of plain connections.
+    fn secured(&self) -> Vec<Target> {
+        let p50 = |peer| self.row(Scenario::Uncontended, peer).map(|row| row.acquire_p50_ns as f64 / 1000.0);
+        let space = |scenario| (self.row(scenario, SECURED), self.row(scenario, REDIS));
+        vec![
+            at_most(
+                "Redis over TLS, acquire p50, nobody contends: at most 1.3 times that without".to_owned(),
+                p50(SECURED),
+                p50(REDIS),
+                1.3,
+            ),
+            at_least_rate(
+                "Redis over TLS, acquires and releases a second over a key space: at least those without / 1.3"
+                    .to_owned(),
+                space(Scenario::Space),
+                1.3,
+            ),
+        ]
+    }
+
     /// Targets for the largest number of contenders: a lock's rate is limited by its work and the two calls.
     fn hot(&self) -> Vec<Target> {
         let Some(contenders) = self.configuration.contenders.iter().max() else { return Vec::new() };
@@ -103,7 +147,12 @@ impl Results {
                 ours,
                 ceiling.map(|most| most * 0.9),
             ),
-            at_least(demand("ahead of every peer"), ours, others.reduce(f64::max)),
+            Target {
+                is_tie: row(REDIS).is_some_and(|ours| {
+                    self.others(Scenario::Hot, *contenders).any(|other| is_rate_tie(ours, other))
+                }),
+                ..at_least(demand("ahead of every peer"), ours, others.reduce(f64::max))
+            },
         ]
     }
 
@@ -125,8 +174,9 @@ impl Results {
         let mut text = String::new();
         // Writing to a String can't fail.
         let _ = writeln!(text, "| target | measured | holds |\n|---|---|---|");
-        for Target { demand, measured, holds } in self.targets() {
+        for Target { demand, measured, holds, is_tie } in self.targets() {
             let holds = match holds {
+                Some(_) if is_tie => "tie",
                 Some(true) => "yes",
                 Some(false) => "**no**",
                 None => "not measured",
@@ -159,10 +209,13 @@ fn table(rows: &[Row]) -> String {
     for row in rows {
         let rate = format!("{:.*} | ", if row.per_second < 1000.0 { 1 } else { 0 }, row.per_second);
         let ratio = row.per_second / ours.per_second;
+        let tie = |is_tie| if is_tie && row.peer != ours.peer { " (tie)" } else { "" };
+        let rate_tie = tie(is_rate_tie(row, ours));
+        let p50_tie = tie(overlap(row.acquire_p50_quartiles_ns, ours.acquire_p50_quartiles_ns));
         let _ = match is_timed {
             true => writeln!(
                 text,
-                "| {} | {} | {} | {} | {} | {rate}{:.2} | {ratio:.2} |",
+                "| {} | {} | {} | {} | {} | {rate}{:.2}{p50_tie} | {ratio:.2}{rate_tie} |",
                 row.peer,
                 time(row.acquire_p50_ns),
                 time(row.acquire_p99_ns),
@@ -170,7 +223,7 @@ fn table(rows: &[Row]) -> String {
                 time(row.release_p99_ns),
                 row.acquire_p50_ns as f64 / ours.acquire_p50_ns.max(1) as f64,
             ),
-            false => writeln!(text, "| {} | {rate}{ratio:.2} |", row.peer),
+            false => writeln!(text, "| {} | {rate}{ratio:.2}{rate_tie} |", row.peer),
         };
     }
     text
@@ -187,18 +240,36 @@ fn time(nanos: u64) -> String {
 fn at_most(demand: String, ours: Option<f64>, bound: Option<f64>, factor: f64) -> Target {
     let (Some(ours), Some(bound)) = (ours, bound) else { return unmeasured(demand) };
     let measured = format!("{ours:.0} µs against {bound:.0} µs: {:.2}", ours / bound);
-    Target { demand, measured, holds: Some(ours <= bound * factor) }
+    Target { demand, measured, holds: Some(ours <= bound * factor), is_tie: false }
+}
+
+/// The rate of ours against that of another row, which may be `factor` times as high.
+fn at_least_rate(demand: String, rows: (Option<&Row>, Option<&Row>), factor: f64) -> Target {
+    let (Some(ours), Some(other)) = rows else { return unmeasured(demand) };
+    let (rate, bound) = (ours.per_second, other.per_second);
+    let measured = format!("{rate:.0} against {bound:.0}: {:.2}", rate / bound);
+    let is_tie = factor <= 1.0 && is_rate_tie(ours, other);
+    Target { demand, measured, holds: Some(rate * factor >= bound), is_tie }
+}
+
+fn is_rate_tie(one: &Row, other: &Row) -> bool {
+    overlap(one.per_second_quartiles, other.per_second_quartiles)
+}
+
+/// Returns whether two ranges have a value in common.
+fn overlap(one: [f64; 2], other: [f64; 2]) -> bool {
+    one[0] <= other[1] && other[0] <= one[1]
 }
 
 fn at_least(demand: String, ours: Option<f64>, bound: Option<f64>) -> Target {
     let (Some(ours), Some(bound)) = (ours, bound) else { return unmeasured(demand) };
     let digits = if bound < 1000.0 { 2 } else { 0 };
     let measured = format!("{ours:.digits$} against {bound:.digits$}: {:.2}", ours / bound);
-    Target { demand, measured, holds: Some(ours >= bound) }
+    Target { demand, measured, holds: Some(ours >= bound), is_tie: false }
 }
 
 fn unmeasured(demand: String) -> Target {
-    Target { demand, measured: String::new(), holds: None }
+    Target { demand, measured: String::new(), holds: None, is_tie: false }
 }
 
 #[cfg(test)]
@@ -218,6 +289,8 @@ mod tests {
             release_p50_ns: nanos,
             release_p99_ns: 2 * nanos,
             per_second,
+            per_second_quartiles: [per_second * 0.99, per_second * 1.01],
+            acquire_p50_quartiles_ns: [nanos as f64 * 0.99, nanos as f64 * 1.01],
             completed: 1,
         }
     }
@@ -257,7 +330,9 @@ mod tests {
         // 1 / (50 ms + 2 · 114 µs) is 19.9, nine tenths of it 17.9.
         let ahead = [Some(true), Some(false), Some(true)];
         let good = [&ahead[..], &ahead, &[Some(true)]].concat();
-        let expected = |hot| [&good[..], &[Some(false), Some(hot), Some(true), None]].concat();
+        // No row is over TLS, and none of etcd's is over a key space.
+        let expected =
+            |hot| [&good[..], &[None, None, Some(false), None, Some(hot), Some(true), None]].concat();
         assert_eq!(verdicts(&results(18.0)), expected(true));
         assert_eq!(verdicts(&results(17.8)), expected(false));
     }
@@ -275,7 +350,7 @@ mod tests {
         results.missing.push(("rslock", "no compiler".to_owned()));
         let text = results.tables();
         assert!(
-            text.contains("| redis-py | 130 µs | 260 µs | 130 µs | 260 µs | 1.0 | 1.14 | 1.00 |"),
+            text.contains("| redis-py | 130 µs | 260 µs | 130 µs | 260 µs | 1.0 | 1.14 | 1.00 (tie) |"),
             "{text}"
         );
         assert!(text.contains("| redis-benchmark -P 64 | 160000 | 1.07 |"), "{text}");

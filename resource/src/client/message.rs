@@ -8,11 +8,11 @@ use hyper::{Method, Request, StatusCode};
 use serde::Deserialize;
 
 use super::{ClientError, Failure, PutAnswer, ReadAnswer, not_sent};
+use crate::OwnerToken;
+use crate::ResourceKey;
 use crate::fence::{Guard, Refusal};
 use crate::http::answer::{Conflict, Explained, Refused, Value, Written};
 use crate::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
-use crate::key::ResourceKey;
-use crate::owner::OwnerToken;
 use crate::store::{Read, Write};
 
 pub(super) fn put_request(

@@ -23,8 +23,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::answer::{ClientError, Failure, PutAnswer, ReadAnswer, Retry};
 use self::message::{put_answer, put_request, read_answer, read_request};
-use crate::key::ResourceKey;
-use crate::owner::OwnerToken;
+use crate::OwnerToken;
+use crate::ResourceKey;
 use crate::store::{Read, Write};
 
 /// A client of one resource service. Calls that overlap have connections of their own; one is kept.

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{hex, unhex};
 use crate::fence::{Receipt, Refusal, WriteOutcome};
+use crate::hex::{hex, unhex};
 use crate::store::{ReadOutcome, Snapshot, StoreError};
 
 const STALE: &str = "stale fencing token";

@@ -12,9 +12,9 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::answer::Problem;
 use super::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
+use crate::OwnerToken;
+use crate::ResourceKey;
 use crate::fence::{Guard, WriteSeq};
-use crate::key::ResourceKey;
-use crate::owner::OwnerToken;
 use crate::store::{Read, Write};
 
 const KEY_HELP: &str = "use 1 to 256 bytes of UTF-8 without control characters, percent-encoded";

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
-use crate::digest::BodyDigest;
+use crate::BodyDigest;
+use crate::ResourceKey;
 use crate::event;
 use crate::fence::{Fence, Fencing, WriteOutcome};
-use crate::key::ResourceKey;
 
 /// Keeps values and fences in a map. Every call completes at once.
 ///

@@ -7,8 +7,8 @@ use std::future::Future;
 
 pub use self::memory::MemoryStore;
 pub use self::redb::RedbStore;
+use crate::ResourceKey;
 use crate::fence::{Fencing, WriteOutcome};
-use crate::key::ResourceKey;
 pub use crate::operation::{Read, ReadOutcome, Snapshot, Write};
 
 /// One value for each key, and its fence.

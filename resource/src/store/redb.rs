@@ -10,11 +10,11 @@ use redb::{
 };
 
 use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
-use crate::digest::BodyDigest;
+use crate::BodyDigest;
+use crate::OwnerToken;
+use crate::ResourceKey;
 use crate::event;
 use crate::fence::{Fence, Fencing, Guard, LastWrite, Mark, Position, WriteOutcome};
-use crate::key::ResourceKey;
-use crate::owner::OwnerToken;
 
 /// A mark: token, sequence, owner.
 type MarkRow<'a> = (u64, u64, Option<&'a str>);

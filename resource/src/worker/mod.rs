@@ -15,11 +15,11 @@ use dlock_runtime::{closest, probes, sometimes};
 use history::emit;
 
 pub use self::pauses::{Droppable, Pauses, Step};
+use crate::OwnerToken;
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
 use crate::fence::{Guard, WriteSeq};
-use crate::key::{KeyError, ResourceKey};
-use crate::owner::OwnerToken;
 use crate::store::{Read, Write};
+use crate::{KeyError, ResourceKey};
 
 /// The worker's read of the resource before its writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -198,8 +198,17 @@ fn user_place_at(interrupted: bool) -> Option<String> {
 /// the simulation.
 fn is_of_user(file: &Path) -> bool {
     const FOREIGN: [&str; 4] = ["/rustc/", "/lib/rustlib/src/", "/registry/src/", "/git/checkouts/"];
-    const OWN: [&str; 7] =
-        ["sim", "sim/lab", "dlock", "dlock/runtime", "dlock/zookeeper", "history", "resource"];
+    const OWN: [&str; 9] = [
+        "sim",
+        "sim/lab",
+        "dlock",
+        "dlock/etcd-client",
+        "dlock/runtime",
+        "dlock/zookeeper",
+        "history",
+        "resource",
+        "resource/fence",
+    ];
     let text = file.to_string_lossy();
     // Code that a build script wrote, such as a protocol, is in `target/*/build/CRATE-HASH/out`.
     let is_generated = text.contains("/build/") && text.contains("/out/");

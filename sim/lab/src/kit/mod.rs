@@ -44,7 +44,7 @@ mod worker;
 
 pub use lock::{Attempt, LockMistake, Memory, lock_with};
 pub use store::{ResourceMistake, Row, Rows, Shelf, resource_with};
-pub use worker::{Hands, WorkerMistake, rounds_with};
+pub use worker::{Hands, WorkerMistake, rounds_on, rounds_with};
 
 /// No mistake: the twin of a lock, a worker or a resource with one.
 pub struct Faultless;

@@ -66,7 +66,15 @@ const RENEW_CAP: Cap = Cap(Duration::from_secs(3600));
 
 /// Works all rounds of a worker with the mistake `M`.
 pub fn rounds_with<M: WorkerMistake>(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
-    let lock = Lock::new(place.library_lock()?, place.lock.clone()).ok()?;
+    rounds_on::<M>(place, place.library_lock()?)
+}
+
+/// Works all rounds of a worker with the mistake `M` on `lock`, which may have a mistake of its own.
+pub fn rounds_on<M: WorkerMistake>(
+    place: &Workplace<'_>,
+    lock: AnyBackend<SimRuntime>,
+) -> Option<BoxFuture<'static, ()>> {
+    let lock = Lock::new(lock, place.lock.clone()).ok()?;
     let (kind, id) = place.options.key_of(place.worker).split_once(':')?;
     let key = LockKey::new(kind, id).ok()?;
     let hands = Hands {

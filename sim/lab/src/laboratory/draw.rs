@@ -48,9 +48,9 @@ pub fn draw_for(system: System, seed: u64) -> Schedule<Options> {
     with_faults(plain(system, &from), &from, &Faults::default(), &|_| Vec::new())
 }
 
-/// Draws the options of the schedule of `seed` for `system`.
-pub(super) fn options_for(system: System, seed: u64) -> Options {
-    wide(system, &Draw::new(seed)).options
+/// Draws the options of the schedule of `seed` for `system`, as [`draw_from`] does.
+pub(super) fn options_for(system: System, seed: u64, tls: bool) -> Options {
+    wide(system, &Draw::new(seed), tls).options
 }
 
 fn plain(system: System, from: &Draw) -> Schedule<Options> {
@@ -60,21 +60,22 @@ fn plain(system: System, from: &Draw) -> Schedule<Options> {
     schedule
 }
 
-fn wide(system: System, from: &Draw) -> Schedule<Options> {
+fn wide(system: System, from: &Draw, tls: bool) -> Schedule<Options> {
     let mut schedule = plain(system, from);
-    widen(&mut schedule, from);
+    widen(&mut schedule, from, tls);
     schedule
 }
 
 /// Draws a schedule of a search by the strategy of `from`: with the rarer options and faults ([`widen`],
 /// [`Faults::widely`]), and in some cases with a core phase ([`core::choose`]). `steps` runs a schedule
-/// without faults.
+/// without faults. `tls` is true if lock servers may be over TLS.
 pub(super) fn draw_from(
     system: System,
     from: &Draw,
+    tls: bool,
     steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
 ) -> Schedule<Options> {
-    let mut schedule = wide(system, from);
+    let mut schedule = wide(system, from, tls);
     core::choose(&mut schedule, from);
     with_faults(schedule, from, &Faults::default().widely(), steps)
 }

@@ -39,6 +39,9 @@ pub struct Options {
     /// defines the name.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mutant: Option<String>,
+    /// True if the lock servers and their clients speak TLS. Default: false.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tls: bool,
     /// The Redis servers.
     #[serde(default, skip_serializing_if = "is_default")]
     pub redis: Redis,
@@ -68,6 +71,7 @@ impl Options {
             keys: default_keys(),
             within: None,
             mutant: None,
+            tls: false,
             redis: Redis::default(),
             etcd: Etcd::default(),
             resource: Resource::default(),

@@ -37,6 +37,8 @@ pub struct Lab {
     arm: Arm,
     /// The system of all drawn schedules, if it is fixed.
     drawn: Option<System>,
+    /// True if it draws lock servers over TLS in some schedules.
+    draws_tls: bool,
     given: Given,
     resource: Option<MakeResource>,
     layout: Option<Layout>,
@@ -46,13 +48,20 @@ pub struct Lab {
 impl Lab {
     /// Creates the laboratory in this arm.
     pub fn new(arm: Arm) -> Self {
-        Self { arm, drawn: None, given: Given::default(), resource: None, layout: None, checks: Vec::new() }
+        let (given, checks) = (Given::default(), Vec::new());
+        Self { arm, drawn: None, draws_tls: true, given, resource: None, layout: None, checks }
     }
 
     /// Restricts random schedules to `system`.
     #[must_use]
     pub fn drawing(self, system: System) -> Self {
         Self { drawn: Some(system), ..self }
+    }
+
+    /// Restricts random schedules to lock servers without TLS, for locks that don't speak it.
+    #[must_use]
+    pub fn without_tls(self) -> Self {
+        Self { draws_tls: false, ..self }
     }
 
     /// Replaces the lock of workers by the one that `make` returns; `None` keeps the system's own. Calls
@@ -119,7 +128,7 @@ impl Lab {
         from: &Draw,
         steps: &dyn Fn(&Schedule<Options>) -> Vec<Step>,
     ) -> Schedule<Options> {
-        draw::draw_from(self.system_of(from), from, steps)
+        draw::draw_from(self.system_of(from), from, self.draws_tls(), steps)
     }
 
     /// Returns the same laboratory in another arm.
@@ -130,6 +139,10 @@ impl Lab {
 
     fn system_of(&self, from: &Draw) -> System {
         self.drawn.unwrap_or_else(|| draw::system(from.seed()))
+    }
+
+    fn draws_tls(&self) -> bool {
+        self.draws_tls && !self.has_others()
     }
 
     /// Returns true if a user has given it a lock, a worker or a resource.
@@ -181,7 +194,7 @@ impl Subject for Lab {
     }
 
     fn draw(&self, from: &mut Draw) -> Options {
-        draw::options_for(self.system_of(from), from.seed())
+        draw::options_for(self.system_of(from), from.seed(), self.draws_tls())
     }
 
     fn schedule(&self, from: &mut Draw) -> Result<Schedule<Options>, Invalid> {
@@ -192,6 +205,10 @@ impl Subject for Lab {
 
     fn build(&self, options: &Options, sim: &mut Sim) -> Result<(), Invalid> {
         self.check_mutant(options)?;
+        if options.tls && self.has_others() {
+            let problem = "`tls` = true: a lock, worker or resource that is given speaks without TLS";
+            return Err(FieldPath::top("tls").says(problem));
+        }
         let shared = Arc::new(options.clone());
         for (number, worker) in options.workers.iter().enumerate() {
             let options = Arc::clone(&shared);

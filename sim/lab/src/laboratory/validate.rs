@@ -13,6 +13,7 @@ use super::arm::{ARMS, Arm};
 use super::options::Options;
 use super::point::ProcessKind;
 use super::scene::LabScene;
+use super::servers::Recipe;
 use super::system::System;
 use super::worker::{ReleaseMode, Worker, WorkerMode};
 
@@ -73,10 +74,26 @@ impl LabScene<'_> {
         Ok(())
     }
 
+    /// Checks that all that speaks to the lock servers can do so over TLS.
+    fn check_tls(&self) -> Result<(), Invalid> {
+        let Options { tls, system, etcd, mutant, workers, .. } = &self.options;
+        let plain = |worker: &Worker| worker.release == ReleaseMode::GetDel;
+        let why = match () {
+            () if !tls => return Ok(()),
+            () if system.get().tls_scheme().is_none() => format!("the servers of `{system}` don't speak TLS"),
+            () if etcd.recipe == Recipe::Service => "the client of recipe = \"service\" speaks no TLS".into(),
+            () if mutant.is_some() => "a mutant speaks to its servers without TLS".into(),
+            () if workers.iter().any(plain) => "release = \"get-del\" sends its commands without TLS".into(),
+            () => return Ok(()),
+        };
+        Err(FieldPath::top("tls").says(format!("`tls` = true: {why}")))
+    }
+
     /// Checks the options of the lock servers: no table of another system is set.
     fn check_servers(&self) -> Result<(), Invalid> {
         let system = self.options.system.get();
         system.check(&self.options)?;
+        self.check_tls()?;
         match self.options.tables().find(|table| system.table() != Some(table)) {
             None => Ok(()),
             Some(table) => {

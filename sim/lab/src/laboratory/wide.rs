@@ -22,11 +22,15 @@ const WIDER: &[Wider] = &[
     Wider::new("renewal caps", 0.1, renewal_caps),
 ];
 
+/// Lock servers over TLS, where the lock is the library's: those of others speak without it.
+const TLS: Wider = Wider::new("tls", 0.1, |options, _| options.tls = true);
+
 /// Draws the changes of the schedule: of any, of its system and of the workloads. Leaves out a change that
-/// the rules refuse.
-pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw) {
+/// the rules refuse. `tls` is true if lock servers may be over TLS.
+pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw, tls: bool) {
     let own = schedule.options.system.get().wider();
-    for Wider { name, probability, change } in WIDER.iter().chain(own).chain(WorkerMode::wider()) {
+    let tls = tls.then_some(&TLS);
+    for Wider { name, probability, change } in WIDER.iter().chain(own).chain(WorkerMode::wider()).chain(tls) {
         let mut site = from.site(&format!("options: {name}"));
         if !site.chance(*probability) {
             continue;

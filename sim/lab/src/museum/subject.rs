@@ -29,7 +29,7 @@ impl Museum {
     /// Sets the mistake, which takes precedence over the schedule's.
     #[must_use]
     pub fn with(self, mutant: Mutant) -> Self {
-        Self { mutant: Some(mutant), ..self }
+        Self { lab: self.lab.without_tls(), mutant: Some(mutant), ..self }
     }
 
     /// Puts the exhibit's twin, which lacks the mistake, into the laboratory. Every schedule that convicts

@@ -14,7 +14,7 @@ use crate::import_cycles::workspace;
 const ITEMS_MAX: usize = 120;
 
 /// The libraries whose comments are checked.
-const LIBRARIES: [&str; 4] = ["dlock", "history", "resource", "sim"];
+const LIBRARIES: [&str; 5] = ["dlock", "fence", "history", "resource", "sim"];
 
 /// Words that end as a verb does, and are none.
 const NO_VERBS: [&str; 5] = ["Always", "As", "Its", "This", "Thus"];

@@ -177,3 +177,53 @@ fn etcd_and_zookeeper_are_reached_over_tls() {
     assert_eq!(results.len(), 2);
     results.iter().for_each(|(_, held)| assert!(held.is_ok(), "{held:?}"));
 }
+
+/// The options of the laboratory's schedules over TLS.
+mod laboratory {
+    use lab::{Arm, Lab, Options, System};
+    use sim::{Draw, Schedule, Subject};
+
+    /// Draws the schedules of `lab`; returns how many are over TLS, by their systems.
+    fn drawn(lab: &Lab) -> Vec<(System, usize)> {
+        let schedules: Vec<Schedule<Options>> =
+            (0..300).map(|seed| lab.schedule(&mut Draw::new(seed)).unwrap()).collect();
+        let over_tls = |system| {
+            schedules
+                .iter()
+                .filter(|schedule| schedule.options.tls && schedule.options.system == system)
+                .count()
+        };
+        System::without_examples().map(|system| (system, over_tls(system))).collect()
+    }
+
+    #[test]
+    fn searches_draw_tls_for_each_system_of_the_library() {
+        let drawn = drawn(&Lab::new(Arm::Fenced));
+        assert!(drawn.iter().all(|(_, count)| *count > 0), "{drawn:?}");
+    }
+
+    #[test]
+    fn a_lock_that_is_given_gets_no_tls() {
+        let lab = Lab::new(Arm::Fenced).with_lock(|_| None);
+        let drawn = drawn(&lab);
+        assert!(drawn.iter().all(|(_, count)| *count == 0), "{drawn:?}");
+        let text = "about = \"x\"\nsystem = \"redis\"\nttl = \"2s\"\ntls = true\n[[worker]]\nname = \"a\"\n";
+        let schedule = lab::parse("x", text).unwrap();
+        let refused = sim::sim::run(&lab, &schedule).unwrap_err().to_string();
+        assert!(refused.contains("speaks without TLS"), "{refused}");
+    }
+
+    #[test]
+    fn what_speaks_without_tls_is_refused() {
+        let refused = |system: &str, more: &str| {
+            let head = format!("about = \"x\"\nsystem = \"{system}\"\nttl = \"2s\"\ntls = true\n");
+            lab::parse("x", &format!("{head}{more}")).unwrap_err().to_string()
+        };
+        let worker = "[[worker]]\nname = \"a\"\n";
+        assert!(refused("toy", worker).contains("the servers of `toy` don't speak TLS"));
+        let service = format!("[etcd]\nrecipe = \"service\"\n{worker}");
+        assert!(refused("etcd", &service).contains("recipe = \"service\" speaks no TLS"));
+        let get_del = format!("{worker}release = \"get-del\"\n");
+        assert!(refused("redis", &get_del).contains("without TLS"));
+    }
+}

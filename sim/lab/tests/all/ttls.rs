@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use dlock::redis::Redis;
-use dlock::redlock::Redlock;
 use dlock::{Acquisition, AnyBackend, BackendError, Handle, Instant, Renewal};
-use lab::kit::{Attempt, Faultless, Hands, LockMistake, WorkerMistake, lock_with, rounds_with};
+use lab::kit::{Attempt, Hands, LockMistake, WorkerMistake, lock_with, rounds_on, rounds_with};
 use lab::{Arm, Lab, Options, System};
 use sim::VerdictKind;
 use sim::explore::{Broken, Found, Portfolio, explore};
@@ -47,7 +46,7 @@ impl LockMistake for HalfTtl {
 }
 
 fn lab(system: System) -> Lab {
-    Lab::new(Arm::Fenced).drawing(system).with_worker(rounds_with::<ChangesTtl>)
+    Lab::new(Arm::Fenced).drawing(system)
 }
 
 fn search(lab: Lab, schedules: u64) -> Found<Options> {
@@ -56,17 +55,17 @@ fn search(lab: Lab, schedules: u64) -> Found<Options> {
 
 #[test]
 fn locks_whose_ttl_changes_are_acquitted() {
-    let redis = lab(System::REDIS).with_lock(lock_with::<Redis<SimRuntime>, Faultless>);
-    let redlock = lab(System::REDLOCK).with_lock(lock_with::<Redlock<SimRuntime>, Faultless>);
-    for lab in [redis, redlock, lab(System::ETCD), lab(System::ZOOKEEPER)] {
-        let found = search(lab, 100);
+    for system in [System::REDIS, System::REDLOCK, System::ETCD, System::ZOOKEEPER] {
+        let found = search(lab(system).with_worker(rounds_with::<ChangesTtl>), 100);
         assert_eq!(found.tally.violations, 0, "{:?}", found.violations);
     }
 }
 
 #[test]
 fn a_server_that_gets_half_of_the_ttl_is_convicted() {
-    let found = search(lab(System::REDIS).with_lock(lock_with::<Redis<SimRuntime>, HalfTtl>), 300);
-    let shown = &found.violations[0];
+    let mistaken = lab(System::REDIS)
+        .with_worker(|place| rounds_on::<ChangesTtl>(place, lock_with::<Redis<SimRuntime>, HalfTtl>(place)?));
+    let found = search(mistaken, 300);
+    let shown = found.violations.first().expect("a violation");
     assert!(shown.shows(&Broken::Verdict(VerdictKind::TwoValid)), "{shown:?}");
 }

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use history::Name;
 use sim::servers::etcd;
 use sim::servers::host::Host;
+use sim::world::machine::Machine;
 use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid, Schedule, Span};
 
@@ -20,7 +21,7 @@ use super::super::seat::Seat;
 use super::super::servers::{Etcd as Servers, Recipe};
 use super::super::system::System;
 use super::super::wider::Wider;
-use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, work_with};
+use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, tls, work_with};
 use crate::etcd_lock_service::EtcdLockService;
 
 /// The cluster's name in the history.
@@ -52,19 +53,10 @@ impl LockSystem for Cluster {
     }
 
     fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
-        let mut setup = etcd::ClusterOptions::new(NAME, names(&self.servers(options)));
-        setup.rechecks_waiters = !options.etcd.trusts_waiters;
-        let cluster = etcd::Cluster::new(setup);
-        let host = |(number, name): (usize, String)| {
-            // The whole cluster knows them from its first member.
-            let stored = if number == 0 { stored } else { &[] };
-            let member = stored.iter().fold(cluster.member(&name)?, |member, (stored, lock)| match stored {
-                StoredLock::Key(key) => member.lock_key(key.as_str(), *lock),
-                StoredLock::Queue(prefix) => member.lock_queue(prefix.as_str(), *lock),
-            });
-            Some((name, Arc::new(member) as Arc<dyn Host>))
-        };
-        names(&self.servers(options)).into_iter().enumerate().filter_map(host).collect()
+        match options.tls {
+            false => tls::plain(machines(options, stored)),
+            true => tls::secured(machines(options, stored), &["h2"]),
+        }
     }
 
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
@@ -80,6 +72,10 @@ impl LockSystem for Cluster {
                 apart(work(seat, EtcdLockService::new(seat.process.runtime(), &members, session)))
             }
         }
+    }
+
+    fn tls_scheme(&self) -> Option<&'static str> {
+        Some("etcds")
     }
 
     fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
@@ -156,6 +152,26 @@ impl LockSystem for Cluster {
     fn wider(&self) -> &'static [Wider] {
         const { &[Wider::new("Lock service", 0.15, |options, _| options.etcd.recipe = Recipe::Service)] }
     }
+}
+
+/// Makes the servers with their names.
+fn machines<M: Machine>(
+    options: &Options,
+    stored: &[(StoredLock, &str)],
+) -> Vec<(String, etcd::EtcdHost<M>)> {
+    let mut setup = etcd::ClusterOptions::new(NAME, names(&Cluster.servers(options)));
+    setup.rechecks_waiters = !options.etcd.trusts_waiters;
+    let cluster = etcd::Cluster::new(setup);
+    let host = |(number, name): (usize, String)| {
+        // The whole cluster knows them from its first member.
+        let stored = if number == 0 { stored } else { &[] };
+        let member = stored.iter().fold(cluster.member(&name)?, |member, (stored, lock)| match stored {
+            StoredLock::Key(key) => member.lock_key(key.as_str(), *lock),
+            StoredLock::Queue(prefix) => member.lock_queue(prefix.as_str(), *lock),
+        });
+        Some((name, member))
+    };
+    names(&Cluster.servers(options)).into_iter().enumerate().filter_map(host).collect()
 }
 
 impl Correct for Etcd<SimRuntime> {

@@ -28,6 +28,7 @@ use super::wider::Wider;
 mod etcd;
 mod redis;
 mod redlock;
+mod tls;
 mod toy;
 mod zookeeper;
 
@@ -154,8 +155,14 @@ pub(super) trait LockSystem: Sync {
         }
         match seat.given_lock(|| self.addresses(&seat)) {
             Some(lock) => apart(work(seat, lock)),
+            None if seat.options.tls => apart(work_over_tls(seat, self.tls_scheme(), self.addresses(&seat))),
             None => self.work_with_own(seat),
         }
+    }
+
+    /// Returns the scheme of its URLs over TLS; `None` if its servers don't speak it.
+    fn tls_scheme(&self) -> Option<&'static str> {
+        None
     }
 
     /// Works all rounds with the system's own lock.
@@ -304,6 +311,14 @@ async fn work_with<B: Correct>(seat: Seat<'_>, servers: Vec<String>) {
     // The schedule was validated, so the lock can use the servers.
     let lock = B::at(&seat.workplace(servers));
     if let Some(lock) = lock {
+        work(seat, lock).await;
+    }
+}
+
+/// Works all rounds with the library's lock over TLS.
+async fn work_over_tls(seat: Seat<'_>, scheme: Option<&str>, servers: Vec<String>) {
+    // The schedule was validated, so there is a scheme, and the lock can use the servers.
+    if let Some(lock) = scheme.and_then(|scheme| tls::lock(scheme, &seat.workplace(servers))) {
         work(seat, lock).await;
     }
 }

@@ -11,6 +11,7 @@ use sim::entropy::Site;
 use sim::faults::{Fault, Promote};
 use sim::servers::host::Host;
 use sim::servers::redis::{self as server, PORT, RedisHost};
+use sim::world::machine::Machine;
 use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid, Schedule, Sim};
 
@@ -24,7 +25,7 @@ use super::super::servers::{Durability, Persistence, Redis as Servers, Tokens, V
 use super::super::system::System;
 use super::super::wider::Wider;
 use super::super::worker::ReleaseMode;
-use super::{LockSystem, numbered, work_with};
+use super::{LockSystem, numbered, tls, work_with};
 
 /// The host name of the current primary: `redis-1`, or its replica once that is promoted.
 const LOCK_NAME: &str = "redis";
@@ -65,18 +66,10 @@ impl LockSystem for One {
     }
 
     fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
-        let host = |(name, kind): (String, ProcessKind)| {
-            let host = host(options, stored).primary_name(LOCK_NAME);
-            let is_replica = kind == ProcessKind::Replica;
-            let host = if is_replica {
-                let upgraded = options.redis.upgrade.unwrap_or(options.redis.version);
-                host.replica_of(format!("{PRIMARY}:{PORT}")).version(simulated(upgraded))
-            } else {
-                host
-            };
-            (name, Arc::new(host) as Arc<dyn Host>)
-        };
-        self.servers(options).into_iter().map(host).collect()
+        match options.tls {
+            false => tls::plain(machines(options, stored)),
+            true => tls::secured(machines(options, stored), &[]),
+        }
     }
 
     fn addresses(&self, _: &Seat<'_>) -> Vec<String> {
@@ -90,6 +83,10 @@ impl LockSystem for One {
                 apart(work_with::<Redis<SimRuntime>>(seat, self.addresses(&seat)))
             }
         }
+    }
+
+    fn tls_scheme(&self) -> Option<&'static str> {
+        Some("rediss")
     }
 
     fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
@@ -182,6 +179,22 @@ impl LockSystem for One {
     }
 }
 
+/// Makes the servers with their names.
+fn machines<M: Machine>(options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, RedisHost<M>)> {
+    let host = |(name, kind): (String, ProcessKind)| {
+        let host = host(options, stored).primary_name(LOCK_NAME);
+        let is_replica = kind == ProcessKind::Replica;
+        let host = if is_replica {
+            let upgraded = options.redis.upgrade.unwrap_or(options.redis.version);
+            host.replica_of(format!("{PRIMARY}:{PORT}")).version(simulated(upgraded))
+        } else {
+            host
+        };
+        (name, host)
+    };
+    One.servers(options).into_iter().map(host).collect()
+}
+
 impl Correct for Redis<SimRuntime> {
     fn at(place: &Workplace<'_>) -> Option<Self> {
         Self::new(place.runtime.clone(), place.servers.first()?, place.options.redis_lock()).ok()
@@ -222,7 +235,7 @@ pub(super) fn tokens(options: &Options) -> TokenSource {
 }
 
 /// Creates a Redis server from the options, with the initial values of the fence counters.
-pub(super) fn host(options: &Options, stored: &[(StoredLock, &str)]) -> RedisHost {
+pub(super) fn host<M: Machine>(options: &Options, stored: &[(StoredLock, &str)]) -> RedisHost<M> {
     let host = RedisHost::new().persistence(match options.redis.persistence {
         Persistence::None => server::Persistence::None,
         Persistence::EverySec => server::Persistence::EverySecond,

@@ -8,7 +8,8 @@ use dlock::redlock::{Redlock, RedlockOptions};
 use futures_util::future::BoxFuture;
 use sim::entropy::Site;
 use sim::servers::host::Host;
-use sim::servers::redis::PORT;
+use sim::servers::redis::{PORT, RedisHost};
+use sim::world::machine::Machine;
 use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid};
 
@@ -23,7 +24,7 @@ use super::super::wider::Wider;
 use super::redis::{
     FIRST_TOKENS, KEY_GRACE, NEWER_SERVERS, TOKENS_BY_TIME, TTLS_MILLIS, durability, host, simpler, tokens,
 };
-use super::{LockSystem, names, numbered, work_with};
+use super::{LockSystem, names, numbered, tls, work_with};
 
 impl System {
     /// A majority of several independent Redis servers.
@@ -47,8 +48,10 @@ impl LockSystem for Majority {
     }
 
     fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
-        let host = |(name, _)| (name, Arc::new(host(options, stored)) as Arc<dyn Host>);
-        self.servers(options).into_iter().map(host).collect()
+        match options.tls {
+            false => tls::plain(machines(options, stored)),
+            true => tls::secured(machines(options, stored), &[]),
+        }
     }
 
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
@@ -57,6 +60,10 @@ impl LockSystem for Majority {
 
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
         apart(work_with::<Redlock<SimRuntime>>(seat, self.addresses(&seat)))
+    }
+
+    fn tls_scheme(&self) -> Option<&'static str> {
+        Some("rediss")
     }
 
     fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
@@ -131,6 +138,12 @@ impl LockSystem for Majority {
     fn small(&self, options: &mut Options) {
         options.redis = Servers { nodes: 3, persistence: Persistence::Always, ..Servers::default() };
     }
+}
+
+/// Makes the servers with their names.
+fn machines<M: Machine>(options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, RedisHost<M>)> {
+    let host = |(name, _)| (name, host(options, stored));
+    Majority.servers(options).into_iter().map(host).collect()
 }
 
 impl Correct for Redlock<SimRuntime> {

@@ -8,6 +8,7 @@ use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 use futures_util::future::BoxFuture;
 use sim::servers::host::Host;
 use sim::servers::zookeeper;
+use sim::world::machine::Machine;
 use sim::world::runtime::SimRuntime;
 use sim::{FieldPath, Invalid, Schedule, Span};
 
@@ -17,7 +18,7 @@ use super::super::point::{Point, ProcessKind};
 use super::super::rounds::apart;
 use super::super::seat::Seat;
 use super::super::system::System;
-use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, work_with};
+use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, tls, work_with};
 
 /// The ensemble's name in the history.
 const NAME: &str = "zookeeper";
@@ -51,19 +52,10 @@ impl LockSystem for Ensemble {
     }
 
     fn hosts(&self, options: &Options, stored: &[(StoredLock, &str)]) -> Vec<(String, Arc<dyn Host>)> {
-        let mut setup = zookeeper::EnsembleOptions::new(names(&self.servers(options)));
-        setup.tick = TICK;
-        let ensemble = zookeeper::Ensemble::new(setup);
-        let host = |(number, name): (usize, String)| {
-            // The whole ensemble knows them from its first member.
-            let stored = if number == 0 { stored } else { &[] };
-            let member = stored.iter().fold(ensemble.member(&name)?, |member, (stored, lock)| match stored {
-                StoredLock::Key(path) => member.lock_key(path, lock),
-                StoredLock::Queue(parent) => member.lock_queue(parent, lock),
-            });
-            Some((name, Arc::new(member) as Arc<dyn Host>))
-        };
-        names(&self.servers(options)).into_iter().enumerate().filter_map(host).collect()
+        match options.tls {
+            false => tls::plain(machines(options, stored)),
+            true => tls::secured(machines(options, stored), &[]),
+        }
     }
 
     fn addresses(&self, seat: &Seat<'_>) -> Vec<String> {
@@ -72,6 +64,10 @@ impl LockSystem for Ensemble {
 
     fn work_with_own<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
         apart(work_with::<ZooKeeper<SimRuntime>>(seat, self.addresses(&seat)))
+    }
+
+    fn tls_scheme(&self) -> Option<&'static str> {
+        Some("zookeepers")
     }
 
     fn library_lock(&self, place: &Workplace<'_>) -> Option<AnyBackend<SimRuntime>> {
@@ -122,6 +118,26 @@ impl LockSystem for Ensemble {
     fn ttls_millis(&self) -> &'static [u64] {
         &[1000, 2000, 4000]
     }
+}
+
+/// Makes the servers with their names.
+fn machines<M: Machine>(
+    options: &Options,
+    stored: &[(StoredLock, &str)],
+) -> Vec<(String, zookeeper::ZooKeeperHost<M>)> {
+    let mut setup = zookeeper::EnsembleOptions::new(names(&Ensemble.servers(options)));
+    setup.tick = TICK;
+    let ensemble = zookeeper::Ensemble::new(setup);
+    let host = |(number, name): (usize, String)| {
+        // The whole ensemble knows them from its first member.
+        let stored = if number == 0 { stored } else { &[] };
+        let member = stored.iter().fold(ensemble.member(&name)?, |member, (stored, lock)| match stored {
+            StoredLock::Key(path) => member.lock_key(path, lock),
+            StoredLock::Queue(parent) => member.lock_queue(parent, lock),
+        });
+        Some((name, member))
+    };
+    names(&Ensemble.servers(options)).into_iter().enumerate().filter_map(host).collect()
 }
 
 impl Correct for ZooKeeper<SimRuntime> {

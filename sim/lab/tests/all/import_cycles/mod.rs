@@ -16,12 +16,13 @@ use imports::{Imports, between_files};
 use tree::Tree;
 
 /// The libraries to check, each with its folder.
-const LIBRARIES: [(&str, &str); 10] = [
+const LIBRARIES: [(&str, &str); 11] = [
     ("dlock_runtime", "dlock/runtime"),
     ("dlock_zookeeper", "dlock/zookeeper"),
     ("dlock", "dlock"),
     ("history", "history"),
     ("picture", "history/picture"),
+    ("fence", "resource/fence"),
     ("resource", "resource"),
     ("files", "files"),
     ("sim", "sim"),

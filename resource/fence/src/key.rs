@@ -19,7 +19,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 ///
 /// ```
 /// use dlock::LockKey;
-/// use resource::ResourceKey;
+/// use fence::ResourceKey;
 ///
 /// let key = ResourceKey::try_from(&LockKey::for_tenant("acme", "orders", "42")?)?;
 /// assert_eq!(key.as_str(), "acme/orders:42");
@@ -101,11 +101,11 @@ impl ResourceKey {
     /// # Example
     ///
     /// ```
-    /// use resource::ResourceKey;
+    /// use fence::ResourceKey;
     ///
     /// assert_eq!(ResourceKey::new("acme/orders:42")?.resource_type().as_deref(), Some("orders"));
     /// assert_eq!(ResourceKey::new("orders")?.resource_type(), None);
-    /// # Ok::<(), resource::KeyError>(())
+    /// # Ok::<(), fence::KeyError>(())
     /// ```
     pub fn resource_type(&self) -> Option<Cow<'_, str>> {
         let (before, _) = self.0.split_once(':')?;

@@ -7,7 +7,7 @@ use dlock::FencingToken;
 /// # Example
 ///
 /// ```
-/// use resource::fence::Refusal;
+/// use fence::Refusal;
 ///
 /// let (seen, got) = ("34".parse()?, "33".parse()?);
 /// let refusal = Refusal::Stale { seen, got };
@@ -58,7 +58,7 @@ impl Refusal {
     }
 
     /// Returns the highest token seen and that of the request, if the refusal is due to them.
-    pub(crate) const fn tokens(self) -> Option<(FencingToken, FencingToken)> {
+    pub const fn tokens(self) -> Option<(FencingToken, FencingToken)> {
         match self {
             Self::Stale { seen, got } | Self::ForeignOwner { seen, got } => Some((seen, got)),
             Self::Conflict { .. } | Self::Fenced { .. } => None,

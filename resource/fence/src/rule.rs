@@ -37,7 +37,7 @@ use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
 pub use self::outcome::{Receipt, Refusal, WriteOutcome};
-use crate::digest::BodyDigest;
+use crate::BodyDigest;
 use crate::owner::OwnerToken;
 
 /// The switch for refusing stale tokens. In text and in JSON it is `on` or `off`.
@@ -45,7 +45,7 @@ use crate::owner::OwnerToken;
 /// # Example
 ///
 /// ```
-/// use resource::Fencing;
+/// use fence::Fencing;
 ///
 /// assert_eq!(Fencing::default(), Fencing::On);
 /// assert_eq!(Fencing::BOTH.map(Fencing::as_str), ["off", "on"]);
@@ -79,7 +79,7 @@ impl Fencing {
 /// # Example
 ///
 /// ```
-/// use resource::fence::WriteSeq;
+/// use fence::WriteSeq;
 ///
 /// assert_eq!(WriteSeq::FIRST.next(), WriteSeq::new(2));
 /// // The claim and the plain write have no number.
@@ -116,7 +116,7 @@ impl WriteSeq {
 /// # Example
 ///
 /// ```
-/// use resource::fence::{Position, WriteSeq};
+/// use fence::{Position, WriteSeq};
 ///
 /// let (old, new) = ("33".parse()?, "34".parse()?);
 /// let first = Some(WriteSeq::FIRST);
@@ -236,8 +236,7 @@ pub struct LastWrite {
 /// # Example
 ///
 /// ```
-/// use resource::fence::{Fence, Guard, Refusal, WriteOutcome};
-/// use resource::{BodyDigest, Fencing, OwnerToken};
+/// use fence::{BodyDigest, Fence, Fencing, Guard, OwnerToken, Refusal, WriteOutcome};
 ///
 /// // In a service of your own: keep the fence beside the value, and change both in one transaction.
 /// let mut fence = Fence::default();
@@ -270,7 +269,7 @@ pub struct Fence {
 /// # Example
 ///
 /// ```
-/// use resource::fence::{Mark, Position, judge};
+/// use fence::{Mark, Position, judge};
 ///
 /// // The holder of token 34 has claimed the resource, and has not written yet.
 /// let highest = Mark { position: Position::claim("34".parse()?), owner: None };
@@ -354,8 +353,7 @@ impl Fence {
     /// # Example
     ///
     /// ```
-    /// use resource::Fencing;
-    /// use resource::fence::{Fence, Mark, Position};
+    /// use fence::{Fence, Fencing, Mark, Position};
     ///
     /// let mut fence = Fence::default();
     /// let claim = |token| Mark { position: Position::claim(token), owner: None };

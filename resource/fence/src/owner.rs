@@ -12,12 +12,12 @@ pub const OWNER_BYTES_MAX: usize = 256;
 /// # Example
 ///
 /// ```
-/// use resource::OwnerToken;
+/// use fence::OwnerToken;
 ///
 /// let owner = OwnerToken::new("worker-4:7f3c9e12d0a84b55")?;
 /// assert_eq!(owner.prefix(), "worker-4:7f3c9e12");
 /// assert!(OwnerToken::new(" a").is_err());
-/// # Ok::<(), resource::OwnerError>(())
+/// # Ok::<(), fence::OwnerError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerToken(Arc<str>);

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use dlock::FencingToken;
-use proptest::prelude::*;
-use resource::fence::{
-    Fence, Fencing, Guard, Mark, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
+use fence::{
+    BodyDigest, Fence, Fencing, Guard, Mark, OwnerToken, Position, Receipt, Refusal, WriteOutcome, WriteSeq,
+    judge,
 };
-use resource::{BodyDigest, OwnerToken};
+use proptest::prelude::*;
 
 /// A request. Its numbers are small, so that tokens, positions, owners and bodies are often equal.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,95 @@
+//! The examples of `fence` on live servers, run as their first lines say.
+#![allow(clippy::unwrap_used, reason = "a live test")]
+
+use std::path::Path;
+use std::process::Command;
+
+use real::servers::{Persistence, Postgres, Redis, Stage};
+
+/// Runs an example, which `cargo test --workspace` has built, to its end; returns the lines that it printed.
+fn run(name: &str, arguments: &[&str]) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_BIN_EXE_real")).parent().unwrap().join("examples");
+    let program = folder.join(name);
+    assert!(program.exists(), "{} is missing: run `cargo build --workspace --examples`", program.display());
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{name}: {printed}");
+    printed.lines().map(str::to_owned).collect()
+}
+
+/// Runs an example on a PostgreSQL and a Redis of its own.
+fn run_with_lock(name: &str) -> Vec<String> {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    run(name, &[&postgres.url(), &format!("redis://{}", redis.address())])
+}
+
+/// The example in the documentation of `check` is compiled there.
+#[test]
+fn the_page_has_the_compiled_example_of_the_crate() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let read = |file| std::fs::read_to_string(root.join(file)).unwrap();
+    let compiled = read("resource/fence/doc/check.md");
+    let code = compiled.split("```no_run\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert!(code.contains("fence::check("));
+    assert!(
+        read("docs/fence-in-your-transaction.md").contains(code),
+        "the page has another example:\n{code}"
+    );
+}
+
+#[test]
+fn a_late_report_is_dropped() {
+    let expected = [
+        "the second worker wrote the report",
+        "the first worker came too late: its report is dropped",
+        "the report is by the second worker",
+    ];
+    assert_eq!(run_with_lock("report_jobs"), expected);
+}
+
+#[test]
+fn a_late_booking_gets_409() {
+    let expected = [
+        "Bob: 200 booked",
+        "Bob again: 200 booked before",
+        "Ada: 409 a newer request was here",
+        "Eve: 409 the seat is taken",
+        "seat 12A is Bob's",
+    ];
+    assert_eq!(run_with_lock("seat_booking"), expected);
+}
+
+#[test]
+fn a_ledger_balances_after_a_late_transfer() {
+    let expected = [
+        "first, transfer 1: posted",
+        "first, transfer 2: posted",
+        "second, transfer 1: posted",
+        "first, transfer 3: refused: a newer holder posts",
+        "6 lines, whose sum is 0",
+    ];
+    assert_eq!(run_with_lock("ledger"), expected);
+}
+
+#[test]
+fn each_alternative_keeps_its_promise() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let expected = [
+        "one statement, 34: written",
+        "one statement, 33: the row has seen token 34; stop, or answer 409",
+        "one statement, no row: there was no such row; insert it first",
+        "version column: 100 of 100 increments",
+        "version column, no tries: GivenUp",
+        "insert only, 34: New",
+        "insert only, 34 again: Again",
+        "insert only, 33 later: New",
+        "insert only, readers see 34",
+        "advisory lock: Done",
+        "advisory lock, meanwhile: Taken",
+        "advisory lock, a late holder: Done",
+    ];
+    assert_eq!(run("alternatives", &[&postgres.url()]), expected);
+}

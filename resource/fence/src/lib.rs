@@ -1,0 +1,42 @@
+//! Refuses late writers: the rule over fencing tokens, and its check in your own database transaction.
+//!
+//! A lock with a time to live can't keep a paused holder from writing after its lease has ended; the resource
+//! can. If your resource is a row in PostgreSQL, call `check` in the transaction that writes it, with the
+//! features `tokio-postgres` or `sqlx`. Elsewhere keep a [`Fence`] beside the value and change both in one
+//! step.
+//!
+//! # Map, in the order of reading
+//!
+//! 1. The rule: [`Fence`] judges each request by its [`Position`]; [`Guard`] is the condition of a write,
+//!    [`WriteOutcome`] and [`Refusal`] are the answers. Pure: no clock, no store, no network.
+//! 2. The names: [`ResourceKey`] of the resource, [`OwnerToken`] of the holder, [`BodyDigest`] of a write.
+//! 3. The transaction: `check` moves the fence up in the caller's transaction and writes an audit row;
+//!    `Entry` is the write that it judges, and `Stop` each reason not to go on. `migrate` creates the tables.
+//! 4. Without these tables: [`FencedTable`] checks and writes in one statement. `examples/alternatives.rs`
+//!    compares it with version columns, unique tokens and advisory locks.
+
+// The digest of a body.
+mod digest;
+// The name of a resource, in text and in a URL.
+mod key;
+// The owner token that came with a request.
+mod owner;
+// The rule over positions: pure, no I/O.
+mod rule;
+// A fence column in a table of the user.
+mod table;
+// The check in a transaction of the user.
+#[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
+mod transaction;
+
+pub use digest::BodyDigest;
+pub use key::{KEY_BYTES_MAX, KeyError, ResourceKey};
+pub use owner::{OWNER_BYTES_MAX, OwnerError, OwnerToken};
+pub use rule::{
+    Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
+};
+pub use table::{FencedTable, NotApplied, TooLarge, bigint};
+#[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
+pub use transaction::{
+    CHECK, Connection, Entry, MIGRATIONS, Retryable, Stop, UserTransaction, check, migrate,
+};

@@ -1,0 +1,60 @@
+//! The reasons why the caller's statements must not run.
+
+use std::error::Error;
+
+use crate::TooLarge;
+use crate::rule::{Receipt, Refusal};
+
+/// The reason why the transaction must not go on. Drop the transaction in each case: that rolls it back.
+///
+/// It is an error and not a value, so that `?` stops the caller before its own statements.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop<E> {
+    /// The token is stale, or another owner's. Stop, undo what was done outside of the database, or answer
+    /// 409. Another attempt with the same token is refused, too: acquire the lock again first.
+    #[error(
+        "refused ({}): the resource has seen token {}; drop the transaction and acquire the lock again",
+        .0.as_str(),
+        .0.seen().map_or(0, |token| token.as_u64())
+    )]
+    Refused(Refusal),
+    /// This very write was committed before, with all statements of its transaction: a retry after a lost
+    /// answer. Nothing is left to do; answer as the first time.
+    #[error("this write was committed before as version {}; nothing is left to do", .0.version)]
+    Repeated(Receipt),
+    /// A number is beyond a bigint.
+    #[error(transparent)]
+    TooLarge(TooLarge),
+    /// The transaction met another one (serialization failure or deadlock). Run all of it again, with the
+    /// same token.
+    #[error("another transaction was in the way; run this one again from its beginning: {0}")]
+    Retry(#[source] E),
+    /// The client has failed, or the server. If the connection was lost before the commit was sent, nothing
+    /// stands; during the commit, all or nothing: run the transaction again, with the same [`super::Entry`],
+    /// and [`Stop::Repeated`] says that it stands.
+    #[error("the transaction failed: {0}")]
+    Failed(#[source] E),
+    /// The table holds something that no check writes.
+    #[error("the table fence_position is damaged: {0}")]
+    Corrupt(&'static str),
+}
+
+impl<E: Retryable> From<E> for Stop<E> {
+    /// Returns [`Stop::Retry`] or [`Stop::Failed`], also for the caller's own statements and the commit.
+    fn from(error: E) -> Self {
+        if error.is_retryable() { Self::Retry(error) } else { Self::Failed(error) }
+    }
+}
+
+/// An error of a client, which may be cured by running the transaction again. The caller's own statements
+/// and the commit have such errors, too.
+pub trait Retryable: Error + Send + Sync + 'static {
+    /// Returns true for a serialization failure (40001) and a deadlock (40P01): nothing stands, and the same
+    /// transaction may succeed the next time.
+    fn is_retryable(&self) -> bool;
+}
+
+/// Returns true for the codes of [`Retryable`].
+pub(super) fn is_retryable(sqlstate: Option<&str>) -> bool {
+    matches!(sqlstate, Some("40001" | "40P01"))
+}
