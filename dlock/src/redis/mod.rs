@@ -11,9 +11,9 @@
 //! that lags, may lose both; [`TokenSource::ServerTime`] keeps the tokens in order all the same.
 
 // Layers, from below: script.rs writes the commands that run scripts, and commands.rs those of newer servers;
-// reply.rs reads the answers. connection.rs opens and replaces the connection, eval.rs runs scripts on it, and
-// native.rs the server's own commands in their place; node.rs adds deadlines. batch.rs lets many acquires share
-// calls; requests.rs remembers unanswered requests; acquisition.rs puts them together. waiters.rs and
+// reply.rs reads the answers. connection.rs opens and replaces the connection; eval.rs runs scripts on it,
+// and native.rs the server's own commands in their place; node.rs adds deadlines. batch.rs lets many acquires
+// share calls; requests.rs remembers unanswered requests; acquisition.rs puts them together. waiters.rs and
 // listener.rs wake those who wait for a release. The .lua files are the scripts that the server runs.
 
 mod acquisition;

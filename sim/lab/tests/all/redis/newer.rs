@@ -135,9 +135,9 @@ fn every_schedule_has_the_same_verdicts_on_newer_servers() {
 #[test]
 fn the_schedules_of_newer_servers_use_their_commands() {
     for (name, commands) in [
-        ("upgrade-while-held", &["EVALSHA renew", "SET orders:42", "DELEX orders:42", "PUBLISH"][..]),
-        ("repeated-compare-and-set", &["EVAL renew", "SET orders:42", "EVALSHA release"]),
-        ("downgrade-redlock", &["EVALSHA renew", "SET orders:42"]),
+        ("upgrade-while-held", &["EVAL renew", "SET orders:42", "DELEX orders:42", "PUBLISH"][..]),
+        ("repeated-compare-and-set", &["EVAL renew", "SET orders:42", "EVAL release"]),
+        ("downgrade-redlock", &["EVAL renew", "SET orders:42"]),
     ] {
         let report = recorded(name, Arm::Fenced);
         for command in commands {
