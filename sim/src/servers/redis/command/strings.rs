@@ -52,8 +52,8 @@ pub(super) fn delex(state: &mut State, args: Args<'_>) -> Reply {
     }
     let Some(entry) = state.lookup(key) else { return Reply::Integer(0) };
     let condition = match Word::of(args.at(2)) {
-        IFEQ => Condition::IfEqual(args.at(3)),
-        IFNE => Condition::IfDifferent(args.at(3)),
+        IFEQ => Condition::Equal(args.at(3)),
+        IFNE => Condition::Different(args.at(3)),
         _ => return Reply::error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"),
     };
     let is_met = condition.holds(Some(entry));
@@ -213,20 +213,20 @@ enum OptionsOf {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition<'a> {
-    IfAbsent,
-    IfPresent,
-    IfEqual(&'a [u8]),
-    IfDifferent(&'a [u8]),
+    Absent,
+    Present,
+    Equal(&'a [u8]),
+    Different(&'a [u8]),
 }
 
 impl Condition<'_> {
     /// Returns whether the key's entry meets the condition.
     fn holds(self, entry: Option<&Entry>) -> bool {
         match self {
-            Self::IfAbsent => entry.is_none(),
-            Self::IfPresent => entry.is_some(),
-            Self::IfEqual(value) => entry.is_some_and(|entry| *entry.value == *value),
-            Self::IfDifferent(value) => entry.is_none_or(|entry| *entry.value != *value),
+            Self::Absent => entry.is_none(),
+            Self::Present => entry.is_some(),
+            Self::Equal(value) => entry.is_some_and(|entry| *entry.value == *value),
+            Self::Different(value) => entry.is_none_or(|entry| *entry.value != *value),
         }
     }
 }
@@ -263,8 +263,8 @@ impl<'a> Options<'a> {
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
             let accepted = match (of, Word::of(option)) {
-                (OptionsOf::Set(_), NX) => options.require(Condition::IfAbsent),
-                (OptionsOf::Set(_), XX) => options.require(Condition::IfPresent),
+                (OptionsOf::Set(_), NX) => options.require(Condition::Absent),
+                (OptionsOf::Set(_), XX) => options.require(Condition::Present),
                 (OptionsOf::Set(version), word @ (IFEQ | IFNE)) => {
                     options.compare(version, word, rest.next())
                 }
@@ -300,7 +300,7 @@ impl<'a> Options<'a> {
     /// once.
     fn compare(&mut self, version: Version, word: Word, value: Option<&'a [u8]>) -> bool {
         let Some(value) = value else { return false };
-        let condition = if word == IFEQ { Condition::IfEqual(value) } else { Condition::IfDifferent(value) };
+        let condition = if word == IFEQ { Condition::Equal(value) } else { Condition::Different(value) };
         let former = self.condition.replace(condition);
         let is_same = |former| std::mem::discriminant(&former) == std::mem::discriminant(&condition);
         match version {
