@@ -3,7 +3,6 @@
 use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use dlock_runtime::{Elapsed, Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
 use tracing::Instrument;
@@ -11,6 +10,7 @@ use tracing::Instrument;
 use crate::backend::{Acquisition, Answer, Backend, Claim};
 use crate::cleanup;
 use crate::context::Context;
+use crate::demand::Demand;
 use crate::error::BackendError;
 use crate::event::{Event, Outcome};
 use crate::handle::Handle;
@@ -20,7 +20,7 @@ use crate::key::LockKey;
 use crate::lease::Terms;
 use crate::metrics::Meter;
 use crate::span::AcquireSpan;
-use crate::token::{FencingToken, Owner};
+use crate::token::Owner;
 
 /// An acquire whose result is not known yet. If it is dropped before, it was cancelled, and is abandoned as
 /// after a failure.
@@ -40,8 +40,8 @@ pub(crate) struct Attempt<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Attempt<'a, B> {
-    pub(crate) fn begin(context: &'a Context<B>, key: &LockKey, terms: Terms) -> Self {
-        let claim = Claim { key: key.clone(), owner: new_owner(context), ttl: terms.ttl };
+    pub(crate) fn begin(context: &'a Context<B>, key: &LockKey, terms: Terms, fenced: bool) -> Self {
+        let claim = Claim { key: key.clone(), owner: new_owner(context), ttl: terms.ttl, fenced };
         let span = AcquireSpan::begin(context.backend().system(), &claim);
         span.span().in_scope(|| Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner));
         let meter = context.meters().of(key);
@@ -64,10 +64,10 @@ impl<'a, B: Backend> Attempt<'a, B> {
         now: Instant,
         deadline: Instant,
     ) -> Option<Result<Answer, BackendError>> {
-        let answer = self.answer(now, deadline).await.ok()?;
+        let answer = self.answer(now, deadline).await.ok()?.and_then(|answer| self.check_token(answer));
         match &answer {
             // The next call is `accept`.
-            Ok(Answer::Granted { .. }) => {}
+            Ok(Answer::Granted { .. } | Answer::Unfenced { .. }) => {}
             Ok(Answer::Taken { .. }) => {
                 self.meter.contended();
                 self.abandon_unrepeatable(Outcome::Contended);
@@ -78,13 +78,15 @@ impl<'a, B: Backend> Attempt<'a, B> {
         Some(answer)
     }
 
-    /// Accepts a grant only while enough of its validity is left; otherwise abandons the claim.
-    pub(crate) fn accept(
-        &mut self,
-        token: FencingToken,
-        since: Instant,
-        left: Duration,
-    ) -> Option<Handle<B>> {
+    /// Accepts the answer of a grant only while enough of its validity is left; otherwise abandons the claim.
+    pub(crate) fn accept<T: Demand>(&mut self, grant: Answer) -> Option<Handle<B, T>> {
+        let (token, since, left) = match grant {
+            Answer::Granted { token, since, left } => (Some(token), since, left),
+            Answer::Unfenced { since, left } => (None, since, left),
+            Answer::Taken { .. } | Answer::Queued { .. } => return None,
+        };
+        // `request` has refused a grant without a demanded token.
+        let given = T::given(token)?;
         let valid_until = self.terms.valid_until(since, left);
         let runtime = self.context.runtime();
         let granted_at = runtime.now();
@@ -102,7 +104,8 @@ impl<'a, B: Backend> Attempt<'a, B> {
         let span = self.span.granted(&self.claim, token);
         let hold = Hold::begin(Arc::clone(&self.meter), span, since);
         let (context, claim, acquisition) = (self.context.clone(), self.claim.clone(), self.take());
-        Some(Handle::new(Held::new(context, claim, acquisition, hold, token, since, valid_until)))
+        let held = Held::new(context, claim, acquisition, hold, token, since, valid_until);
+        Some(Handle::new(held, given))
     }
 
     /// Waits until the claims ahead may be gone, or until `deadline`.
@@ -157,6 +160,17 @@ impl<'a, B: Backend> Attempt<'a, B> {
             return Ok(call.await);
         }
         timeout_at(self.context.runtime(), deadline, call).await
+    }
+
+    /// Refuses a grant without the token that the claim demands: its backend is wrong.
+    fn check_token(&self, answer: Answer) -> Result<Answer, BackendError> {
+        match answer {
+            Answer::Unfenced { .. } if self.claim.fenced => {
+                let message = "the backend gave no fencing token, which the request demands".to_owned();
+                Err(BackendError::Refused { message, passing: false })
+            }
+            answer => Ok(answer),
+        }
     }
 
     fn queued(&mut self, position: u64) {

@@ -125,7 +125,7 @@ pub trait Acquisition: Send + 'static {
     }
 }
 
-/// A request for one lease: its key, its owner and its TTL.
+/// A request for one lease: its key, its owner, its TTL, and whether it needs a fencing token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The key to lock.
@@ -134,6 +134,9 @@ pub struct Claim {
     pub owner: Owner,
     /// The TTL of the lease: whole milliseconds, at least one.
     pub ttl: Duration,
+    /// Whether the grant must have a fencing token. Otherwise the backend may leave it out if that costs
+    /// less.
+    pub fenced: bool,
 }
 
 /// A lock server's answer to [`Acquisition::request`].
@@ -146,6 +149,13 @@ pub enum Answer {
         /// A reading of the client's clock from before the granted request was sent.
         since: Instant,
         /// The shortest time for which the lease lives, counted from `since`.
+        left: Duration,
+    },
+    /// The server granted the lease without a fencing token. Only for a claim that demands none.
+    Unfenced {
+        /// As of [`Answer::Granted`].
+        since: Instant,
+        /// As of [`Answer::Granted`].
         left: Duration,
     },
     /// Another owner has the lease.

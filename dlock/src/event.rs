@@ -76,7 +76,7 @@ macro_rules! lease_events {
             Queued as LeaseQueued = "lease_queued" { position: u64 => position: u64 }
             /// The grant reached the client and was still valid.
             Acquired as LeaseAcquired = "lease_acquired" {
-                token: FencingToken => token: u64,
+                token: Option<FencingToken> => token: u64,
                 ttl: Duration => ttl_millis: Option<u64>,
                 valid: Duration => valid_micros: Option<u64>
             }
@@ -84,30 +84,30 @@ macro_rules! lease_events {
             NotAcquired as LeaseNotAcquired = "lease_not_acquired" { outcome: Outcome => outcome: Option<Name> }
             /// The lease was extended.
             Renewed as LeaseRenewed = "lease_renewed" {
-                token: FencingToken => token: u64,
+                token: Option<FencingToken> => token: u64,
                 valid: Duration => valid_micros: Option<u64>
             }
             /// One attempt to extend the lease failed.
             RenewFailed as LeaseRenewFailed = "lease_renew_failed" {
-                token: FencingToken => token: u64,
+                token: Option<FencingToken> => token: u64,
                 outcome: Outcome => outcome: Option<Name>
             }
             /// The holder is about to request another TTL for its lease. A shorter one has shortened `valid`.
             TtlChanged as LeaseTtlChanged = "lease_ttl_changed" {
-                token: FencingToken => token: u64,
+                token: Option<FencingToken> => token: u64,
                 ttl: Duration => ttl_millis: Option<u64>,
                 valid: Duration => valid_micros: Option<u64>
             }
             /// The holder must stop: the lease could not be renewed, or is another's.
             Lost as LeaseLost = "lease_lost" {
-                token: FencingToken => token: u64,
+                token: Option<FencingToken> => token: u64,
                 outcome: Outcome => outcome: Option<Name>
             }
             /// The holder began to release.
-            ReleaseRequested as LeaseReleaseRequested = "lease_release_requested" { token: FencingToken => token: u64 }
+            ReleaseRequested as LeaseReleaseRequested = "lease_release_requested" { token: Option<FencingToken> => token: u64 }
             /// The release ended; `outcome` is `done` if the server deleted this owner's lock.
             Released as LeaseReleased = "lease_released" {
-                token: FencingToken => token: u64,
+                token: Option<FencingToken> => token: u64,
                 outcome: Outcome => outcome: Option<Name>
             }
         }
@@ -123,7 +123,7 @@ macro_rules! field_doc {
         "The place in the queue; lower is served first."
     };
     (token) => {
-        "The grant's fencing token."
+        "The grant's fencing token, if it has one."
     };
     (valid) => {
         "The time for which the holder may still trust the lease, by its own clock."
@@ -175,7 +175,7 @@ lease_events!(events {});
 /// The fields that an event may have.
 #[derive(Default)]
 struct Fields {
-    token: Option<FencingToken>,
+    token: Option<Option<FencingToken>>,
     ttl: Option<Duration>,
     valid: Option<Duration>,
     position: Option<u64>,
@@ -185,7 +185,7 @@ struct Fields {
 impl Event {
     /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`,
     /// `resource_type`, `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`,
-    /// `valid_micros`, `position`, `outcome`.
+    /// `valid_micros`, `position`, `outcome`. The fencing token of a lease without one is logged as 0.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
         let fields = self.fields();
         // One call for all events: a subscriber then keeps data for only one call site.
@@ -195,7 +195,7 @@ impl Event {
             resource_type = key.resource_type(),
             resource_id_hash = key.id_hash(),
             owner_token_prefix = owner.prefix(),
-            fencing_token = fields.token.map(FencingToken::as_u64),
+            fencing_token = fields.token.map(|token| token.map_or(0, FencingToken::as_u64)),
             ttl_millis = fields.ttl.map(|ttl| saturate(ttl.as_millis())),
             valid_micros = fields.valid.map(|valid| saturate(valid.as_micros())),
             position = fields.position,

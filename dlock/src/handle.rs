@@ -44,18 +44,29 @@ const RELEASE_TIMEOUTS: u32 = 3;
 /// handle.release().await?;
 /// # Ok(()) });
 /// ```
-pub struct Handle<B: Backend> {
+///
+/// A lease that [`Request::without_token`](crate::Request::without_token) asked for is a
+/// `Handle<B, Unfenced>`: it has all methods but [`Handle::fence`].
+pub struct Handle<B: Backend, T = FencingToken> {
     held: Arc<Held<B>>,
+    token: T,
     /// The number of its grant.
     number: u64,
 }
 
 impl<B: Backend> Handle<B> {
-    pub(crate) fn new(held: Held<B>) -> Self {
+    /// Returns the fencing token. Send it with every write that the lock protects.
+    pub fn fence(&self) -> FencingToken {
+        self.token
+    }
+}
+
+impl<B: Backend, T> Handle<B, T> {
+    pub(crate) fn new(held: Held<B>, token: T) -> Self {
         let held = Arc::new(held);
         let lease: Weak<Held<B>> = Arc::downgrade(&held);
         let number = held.context().open().began(lease);
-        Self { held, number }
+        Self { held, token, number }
     }
 
     /// Returns the key that is locked.
@@ -66,11 +77,6 @@ impl<B: Backend> Handle<B> {
     /// Returns the owner token of this acquisition.
     pub fn owner(&self) -> &Owner {
         &self.held.claim().owner
-    }
-
-    /// Returns the fencing token. Send it with every write that the lock protects.
-    pub fn fence(&self) -> FencingToken {
-        self.held.token()
     }
 
     /// Returns the time for which the lease lives on the server, counted from its grant or last renewal:
@@ -119,7 +125,7 @@ impl<B: Backend> Handle<B> {
     /// lost.await;
     /// # Ok(()) });
     /// ```
-    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<B> {
+    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<B, T> {
         let held = Arc::clone(&self.held);
         async move { held.over().await }
     }
@@ -161,7 +167,7 @@ impl<B: Backend> Handle<B> {
     /// assert_eq!(handle.while_held(Cap(Duration::from_secs(60)), work).await?, 3);
     /// # Ok(()) });
     /// ```
-    pub fn low(&self) -> impl Future<Output = ()> + Send + use<B> {
+    pub fn low(&self) -> impl Future<Output = ()> + Send + use<B, T> {
         let held = Arc::clone(&self.held);
         async move { held.low().await }
     }
@@ -223,7 +229,7 @@ impl<B: Backend> Handle<B> {
     pub(crate) fn renewal(
         &self,
         ttl: Option<Duration>,
-    ) -> impl Future<Output = Result<(), RenewError>> + Send + use<B> {
+    ) -> impl Future<Output = Result<(), RenewError>> + Send + use<B, T> {
         let held = Arc::clone(&self.held);
         async move {
             let terms = ttl.map(|ttl| held.context().terms_of(Some(ttl))).transpose()?;
@@ -334,7 +340,7 @@ impl<B: Backend> Handle<B> {
     }
 }
 
-impl<B: Backend> Drop for Handle<B> {
+impl<B: Backend, T> Drop for Handle<B, T> {
     fn drop(&mut self) {
         self.held.context().open().ended(self.number);
         if self.held.phase() == Phase::Over {
@@ -351,12 +357,12 @@ impl<B: Backend> Drop for Handle<B> {
     }
 }
 
-impl<B: Backend> fmt::Debug for Handle<B> {
+impl<B: Backend, T: fmt::Debug> fmt::Debug for Handle<B, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")
             .field("key", self.key())
             .field("owner", &self.owner().prefix())
-            .field("fence", &self.fence())
+            .field("fence", &self.token)
             .field("remaining", &self.remaining())
             .finish()
     }

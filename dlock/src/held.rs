@@ -26,7 +26,7 @@ use crate::validity::Validity;
 pub(crate) struct Held<B: Backend> {
     context: Context<B>,
     claim: Claim,
-    token: FencingToken,
+    token: Option<FencingToken>,
     hold: Hold,
     acquired_at: Instant,
     validity: Validity,
@@ -62,7 +62,7 @@ impl<B: Backend> Held<B> {
         claim: Claim,
         acquisition: B::Acquisition,
         hold: Hold,
-        token: FencingToken,
+        token: Option<FencingToken>,
         acquired_at: Instant,
         valid_until: Instant,
     ) -> Self {
@@ -96,10 +96,6 @@ impl<B: Backend> Held<B> {
 
     pub(crate) fn claim(&self) -> &Claim {
         &self.claim
-    }
-
-    pub(crate) fn token(&self) -> FencingToken {
-        self.token
     }
 
     pub(crate) fn acquired_at(&self) -> Instant {

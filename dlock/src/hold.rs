@@ -74,7 +74,7 @@ impl Hold {
     }
 
     /// Ends the hold at `now`, unless the lease was lost before, and begins the span of the release.
-    pub(crate) fn releasing(&self, claim: &Claim, token: FencingToken, now: Instant) {
+    pub(crate) fn releasing(&self, claim: &Claim, token: Option<FencingToken>, now: Instant) {
         let release = span::release(self.meter.system(), claim, token, &self.span());
         self.end(now, Outcome::Done, release);
     }

@@ -85,6 +85,7 @@ mod cleanup;
 mod close;
 mod connect;
 mod context;
+mod demand;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
@@ -126,6 +127,7 @@ pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
 pub use budget::Budget;
 pub use close::Closed;
 pub use connect::{ConnectError, ConnectOptions, UrlError};
+pub use demand::{Demand, Unfenced};
 pub use dlock_runtime::{Backoff, Elapsed, Instant, Runtime, timeout_at};
 pub use error::{AcquireError, BackendError, LostError, ReleaseError, RenewError, TryAcquireError};
 pub use handle::Handle;

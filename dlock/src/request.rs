@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -11,11 +12,13 @@ use dlock_runtime::{Instant, Runtime};
 use crate::attempt::Attempt;
 use crate::backend::{Answer, Backend};
 use crate::context::Context;
+use crate::demand::{Demand, Unfenced};
 use crate::error::{AcquireError, BackendError, TryAcquireError};
 use crate::handle::Handle;
 use crate::key::LockKey;
 use crate::lease::Terms;
 use crate::retry::wait_for_holder;
+use crate::token::FencingToken;
 
 /// A request for one lease that may differ from the lock's options; [`Lock::request`](crate::Lock::request)
 /// begins it.
@@ -38,17 +41,41 @@ use crate::retry::wait_for_holder;
 /// # Ok(()) });
 /// ```
 #[must_use = "a request sends nothing before `acquire` or `try_acquire`"]
-pub struct Request<'a, B: Backend> {
+pub struct Request<'a, B: Backend, T = FencingToken> {
     context: &'a Context<B>,
     key: &'a LockKey,
     ttl: Option<Duration>,
+    demand: PhantomData<T>,
 }
 
 impl<'a, B: Backend> Request<'a, B> {
     pub(crate) fn new(context: &'a Context<B>, key: &'a LockKey) -> Self {
-        Self { context, key, ttl: None }
+        Self { context, key, ttl: None, demand: PhantomData }
     }
 
+    /// Demands no fencing token, which costs a Redis from version 7 on less: a `SET` instead of a script, and
+    /// no counter that stays behind. etcd, ZooKeeper and Redlock grant as before.
+    ///
+    /// Only for work that may be done twice, where the lock saves effort: no resource can tell the late write
+    /// of a holder whose lease has ended. Those who share a key may mix both kinds of request.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// let handle = lock.request(&key).without_token().try_acquire().await?;
+    /// println!("warms the cache, at most for {:?}", handle.remaining());
+    /// handle.release().await?;
+    /// # Ok(()) });
+    /// ```
+    pub fn without_token(self) -> Request<'a, B, Unfenced> {
+        let Self { context, key, ttl, .. } = self;
+        Request { context, key, ttl, demand: PhantomData }
+    }
+}
+
+impl<B: Backend, T: Demand> Request<'_, B, T> {
     /// Sets the TTL of this lease, instead of [`Options::ttl`](crate::Options::ttl). Fractions of a
     /// millisecond are cut off. [`Options::request_timeout`](crate::Options::request_timeout) stays as it is.
     pub fn ttl(self, ttl: Duration) -> Self {
@@ -61,7 +88,7 @@ impl<'a, B: Backend> Request<'a, B> {
     ///
     /// [`AcquireError::Ttl`] if no lease can have the TTL, for example since it is above that of the client's
     /// session. Otherwise as [`Lock::acquire`](crate::Lock::acquire).
-    pub async fn acquire(self, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+    pub async fn acquire(self, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
         let terms = self.context.terms_of(self.ttl)?;
         self.acquire_by(terms, deadline).await
     }
@@ -72,13 +99,13 @@ impl<'a, B: Backend> Request<'a, B> {
     ///
     /// [`TryAcquireError::Ttl`] if no lease can have the TTL. Otherwise as
     /// [`Lock::try_acquire`](crate::Lock::try_acquire).
-    pub async fn try_acquire(self) -> Result<Handle<B>, TryAcquireError> {
+    pub async fn try_acquire(self) -> Result<Handle<B, T>, TryAcquireError> {
         let terms = self.context.terms_of(self.ttl)?;
         self.acquire_once(terms).await
     }
 
     /// Requests and waits until `deadline` or the end of the lock.
-    async fn acquire_by(&self, terms: Terms, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+    async fn acquire_by(&self, terms: Terms, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
         let open = self.context.open();
         if open.is_closed() {
             return Err(AcquireError::Closed);
@@ -92,8 +119,8 @@ impl<'a, B: Backend> Request<'a, B> {
         result.await.and_then(|handle| if open.is_closed() { Err(AcquireError::Closed) } else { Ok(handle) })
     }
 
-    async fn acquire_open(&self, terms: Terms, deadline: Instant) -> Result<Handle<B>, AcquireError> {
-        let mut attempt = Attempt::begin(self.context, self.key, terms);
+    async fn acquire_open(&self, terms: Terms, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
+        let mut attempt = Attempt::begin(self.context, self.key, terms, T::FENCED);
         let mut now = attempt.started();
         if now >= deadline {
             return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
@@ -102,10 +129,12 @@ impl<'a, B: Backend> Request<'a, B> {
         for retry in 0u32.. {
             let Some(answer) = attempt.request(now, deadline).await else { break };
             failure = match answer {
-                Ok(Answer::Granted { token, since, left }) => match attempt.accept(token, since, left) {
-                    Some(handle) => return Ok(handle),
-                    None => self.back_off(retry, deadline, AcquireError::Late).await,
-                },
+                Ok(answer @ (Answer::Granted { .. } | Answer::Unfenced { .. })) => {
+                    match attempt.accept(answer) {
+                        Some(handle) => return Ok(handle),
+                        None => self.back_off(retry, deadline, AcquireError::Late).await,
+                    }
+                }
                 Ok(Answer::Taken { left }) => {
                     attempt.wait_for_release(self.next_retry(retry, left).min(deadline)).await;
                     AcquireError::Taken { retry_after: left }
@@ -130,7 +159,7 @@ impl<'a, B: Backend> Request<'a, B> {
     }
 
     /// Requests once.
-    async fn acquire_once(&self, terms: Terms) -> Result<Handle<B>, TryAcquireError> {
+    async fn acquire_once(&self, terms: Terms) -> Result<Handle<B, T>, TryAcquireError> {
         let open = self.context.open();
         if open.is_closed() {
             return Err(TryAcquireError::Closed);
@@ -139,14 +168,16 @@ impl<'a, B: Backend> Request<'a, B> {
         if open.is_closed() { Err(TryAcquireError::Closed) } else { Ok(handle) }
     }
 
-    async fn try_acquire_open(&self, terms: Terms) -> Result<Handle<B>, TryAcquireError> {
-        let mut attempt = Attempt::begin(self.context, self.key, terms);
+    async fn try_acquire_open(&self, terms: Terms) -> Result<Handle<B, T>, TryAcquireError> {
+        let mut attempt = Attempt::begin(self.context, self.key, terms, T::FENCED);
         let now = attempt.started();
         let error = match attempt.request(now, now + self.context.options().request_timeout).await {
-            Some(Ok(Answer::Granted { token, since, left })) => match attempt.accept(token, since, left) {
-                Some(handle) => return Ok(handle),
-                None => TryAcquireError::Late,
-            },
+            Some(Ok(answer @ (Answer::Granted { .. } | Answer::Unfenced { .. }))) => {
+                match attempt.accept(answer) {
+                    Some(handle) => return Ok(handle),
+                    None => TryAcquireError::Late,
+                }
+            }
             Some(Ok(Answer::Taken { left })) => TryAcquireError::Taken { retry_after: left },
             Some(Ok(Answer::Queued { .. })) => TryAcquireError::Taken { retry_after: None },
             Some(Err(error)) => TryAcquireError::Backend(error),
@@ -168,7 +199,7 @@ impl<'a, B: Backend> Request<'a, B> {
     }
 }
 
-impl<B: Backend> fmt::Debug for Request<'_, B> {
+impl<B: Backend, T> fmt::Debug for Request<'_, B, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("key", self.key).field("ttl", &self.ttl).finish_non_exhaustive()
     }

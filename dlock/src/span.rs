@@ -61,7 +61,7 @@ impl AcquireSpan {
 
     /// Records the grant; begins the span of the hold. It has the same parent as that of the acquire, also if
     /// another task polls the acquire by now.
-    pub(crate) fn granted(&self, claim: &Claim, token: FencingToken) -> Span {
+    pub(crate) fn granted(&self, claim: &Claim, token: Option<FencingToken>) -> Span {
         self.span.record("dlock.fencing_token", number(token));
         ended(&self.span, Outcome::Done);
         self.caller.in_scope(|| {
@@ -86,7 +86,7 @@ impl AcquireSpan {
 
 /// Begins the span of a release, as a child of the present one and with a link to `hold`, the span of the
 /// lease.
-pub(crate) fn release(system: &'static str, claim: &Claim, token: FencingToken, hold: &Span) -> Span {
+pub(crate) fn release(system: &'static str, claim: &Claim, token: Option<FencingToken>, hold: &Span) -> Span {
     let span = info_span!(
         target: "dlock",
         "dlock.release",
@@ -119,9 +119,10 @@ pub(crate) fn ended(span: &Span, outcome: Outcome) {
     span.in_scope(|| ());
 }
 
-/// Returns the token as the only kind of whole number that OpenTelemetry has; `None` if it is too large.
-fn number(token: FencingToken) -> Option<i64> {
-    i64::try_from(token.as_u64()).ok()
+/// Returns the token as the only kind of whole number that OpenTelemetry has; `None` if it is too large, or
+/// if there is none.
+fn number(token: Option<FencingToken>) -> Option<i64> {
+    i64::try_from(token?.as_u64()).ok()
 }
 
 fn millis(time: Duration) -> i64 {

@@ -12,6 +12,7 @@ pub fn line<'a>(event: &'a Event, key: impl FnOnce(&'a Name) -> &'a str) -> Opti
     let by = |owner| holder(owner);
     let text = match &event.kind {
         Kind::LeaseRequested { key: of, .. } => format!("asks for {}", key(of)),
+        Kind::LeaseAcquired { token: 0, .. } => "granted".to_owned(),
         Kind::LeaseAcquired { token, .. } => format!("granted, token {token}"),
         Kind::LeaseNotAcquired { .. } => "not granted".to_owned(),
         Kind::LeaseLost { .. } => "knows its lease is lost".to_owned(),

@@ -105,6 +105,9 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
             format!("acquires {} again ttl={}", key(of), millis(*ttl_millis))
         }
         Kind::LeaseQueued { key: of, position, .. } => format!("queued for {} at {position}", key(of)),
+        Kind::LeaseAcquired { token: 0, valid_micros, owner, .. } => {
+            format!("granted to {} without a token, valid for {}", short(owner), micros(*valid_micros))
+        }
         Kind::LeaseAcquired { token, valid_micros, owner, .. } => {
             format!("granted to {} token={token}, valid for {}", short(owner), micros(*valid_micros))
         }

@@ -175,3 +175,32 @@ async fn a_server_without_tls_is_named() {
         assert!(error.contains(words), "{url}: {error}");
     }
 }
+
+/// A Redis grants a lease without a token by a `SET`, which leaves no counter; the others give one that the
+/// handle does not show.
+#[tokio::test]
+async fn leases_without_a_token_exclude_those_with_one() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let etcd = EtcdCluster::start(&stage).unwrap();
+    let zookeeper = ZooKeeper::start(&stage).unwrap();
+    let key = LockKey::new("orders", "42").unwrap();
+    for url in [
+        format!("redis://{}", redis.address()),
+        format!("etcd://{}", etcd.addresses().join(",")),
+        format!("zookeeper://{}", zookeeper.address()),
+    ] {
+        let lock = Lock::connect(&url, options()).await.unwrap();
+        let unfenced = lock.request(&key).without_token().try_acquire().await.unwrap();
+        assert!(lock.try_acquire(&key).await.is_err(), "{url}");
+        unfenced.renew().await.unwrap();
+        unfenced.release().await.unwrap();
+        let fenced = lock.try_acquire(&key).await.unwrap();
+        if url.starts_with("redis") {
+            assert_eq!(fenced.fence().as_u64(), 1, "the first grant that was counted");
+        }
+        let taken = lock.request(&key).without_token().try_acquire().await.unwrap_err();
+        assert!(matches!(taken, dlock::TryAcquireError::Taken { .. }), "{url}: {taken}");
+        fenced.release().await.unwrap();
+    }
+}

@@ -15,6 +15,7 @@ use super::options::{TokenSource, Waiting};
 use super::reply::{self, Grant};
 use super::requests::Requests;
 use super::script::{Arg, Call, Own, Script, StoredKey};
+use super::unfenced;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
 
@@ -42,6 +43,9 @@ pub struct RedisAcquisition<R: Runtime> {
 
 impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        if !self.claim.fenced {
+            return self.request_unfenced(deadline).await;
+        }
         let (grant, since) = match self.tokens {
             TokenSource::Counter => self.request_by_counter(deadline).await?,
             TokenSource::ServerTime => self.request_by_time(deadline).await?,
@@ -69,7 +73,7 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     }
 
     async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
-        let Claim { key, owner, ttl } = &self.claim;
+        let Claim { key, owner, ttl, .. } = &self.claim;
         let keys = [StoredKey::owner(key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl)];
         self.renew_by(Call { script: &RENEW, keys: &keys, args: &args }, deadline).await
@@ -115,17 +119,33 @@ impl<R: Runtime> RedisAcquisition<R> {
         let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
         let send = |connection| async move { batcher.acquire(node.runtime(), claim, &connection).await };
         let (sent, value) = node.exchange(None, deadline, before_send, send).await?;
-        self.read(&sent, &value)
+        self.note(&sent, reply::grant(&value))
+    }
+
+    /// Requests the lease without a token.
+    async fn request_unfenced(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let Self { client, claim, requests, .. } = self;
+        let (node, claim) = (&client.node, &*claim);
+        sometimes!(node.runtime(), asked_again_unanswered, requests.are_open());
+        let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
+        let send = |connection: Arc<Connection>| async move { unfenced::request(claim, &connection).await };
+        let (sent, value) = node.exchange(None, deadline, before_send, send).await?;
+        let (grant, since) = self.note(&sent, reply::unfenced(&value))?;
+        Ok(match grant {
+            Grant::New { .. } => Answer::Unfenced { since, left: self.claim.ttl },
+            Grant::Known { left, .. } => Answer::Unfenced { since, left },
+            Grant::Taken { left, .. } => Answer::Taken { left },
+        })
     }
 
     async fn request_by_time(&mut self, deadline: Instant) -> Result<(Grant, Instant), BackendError> {
-        let Claim { key, owner, ttl } = self.claim.clone();
+        let Claim { key, owner, ttl, .. } = self.claim.clone();
         let keys = [StoredKey::owner(&key), StoredKey::fence(&key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(ttl)];
         self.request_by(Call { script: &ACQUIRE_BY_TIME, keys: &keys, args: &args }, deadline).await
     }
 
-    /// Requests the lease by the script of `call`. Returns as [`RedisAcquisition::read`].
+    /// Requests the lease by the script of `call`. Returns as [`RedisAcquisition::note`].
     pub(crate) async fn request_by(
         &mut self,
         call: Call<'_>,
@@ -134,15 +154,19 @@ impl<R: Runtime> RedisAcquisition<R> {
         let Self { client, claim, requests, .. } = self;
         let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
         let (sent, value) = client.node.eval(call, deadline, before_send).await?;
-        self.read(&sent, &value)
+        self.note(&sent, reply::grant(&value))
     }
 
-    /// Reads and notes the reply to `sent`. Returns the grant with the time from which it counts: a reading
-    /// of the clock from before the granted request was sent.
-    fn read(&mut self, sent: &Sent, value: &Value) -> Result<(Grant, Instant), BackendError> {
+    /// Notes the reply to `sent`. Returns the grant with the time from which it counts: a reading of the clock
+    /// from before the granted request was sent.
+    fn note<T>(
+        &mut self,
+        sent: &Sent,
+        grant: Result<Grant<T>, BackendError>,
+    ) -> Result<(Grant<T>, Instant), BackendError> {
         let requests = &mut self.requests;
         let first_sent = requests.first_sent().unwrap_or(sent.at);
-        let grant = match reply::grant(value) {
+        let grant = match grant {
             // A script that fails may have locked before it did: the request stays open.
             Err(error) if !error.is_passing() => return Err(error),
             grant => grant,

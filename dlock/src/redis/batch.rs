@@ -56,6 +56,13 @@ struct Unsent {
 /// Counts an acquire for as long as it lives.
 struct InProgress<'a>(&'a AtomicUsize);
 
+/// Requests the lease of `claim` in a call of its own.
+pub(super) async fn acquire_one(claim: &Claim, connection: &Connection) -> Result<Value, RedisError> {
+    let keys = [StoredKey::owner(&claim.key), StoredKey::fence(&claim.key)];
+    let args = [Arg::Text(claim.owner.as_str()), Arg::Millis(claim.ttl)];
+    eval::eval(connection, Call { script: &ACQUIRE, keys: &keys, args: &args }).await
+}
+
 impl Batcher {
     /// Requests the lease of `claim` on `connection`, in a call of its own or together with others.
     pub(super) async fn acquire<R: Runtime>(
@@ -75,9 +82,7 @@ impl Batcher {
                 return answer;
             }
         }
-        let keys = [StoredKey::owner(&claim.key), StoredKey::fence(&claim.key)];
-        let args = [Arg::Text(claim.owner.as_str()), Arg::Millis(claim.ttl)];
-        eval::eval(connection, Call { script: &ACQUIRE, keys: &keys, args: &args }).await
+        acquire_one(claim, connection).await
     }
 
     /// Waits until every batch that was begun is handed to its connection.

@@ -1,6 +1,6 @@
 //! The commands by which newer servers compare and delete, or compare and set.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use redis::{Cmd, cmd};
 
@@ -8,7 +8,11 @@ use super::script::{Arg, StoredKey};
 
 /// The commands of the server at the other end of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Commands(AtomicU8);
+pub(super) struct Commands {
+    own: AtomicU8,
+    /// True once the server has refused a `SET` with `NX` and `GET`, which Redis has from version 7 on.
+    lacks_set_nx_get: AtomicBool,
+}
 
 const UNKNOWN: u8 = 0;
 const NONE: u8 = 1;
@@ -50,11 +54,21 @@ impl Commands {
         has_one.then(|| cmd("SET").arg(key).arg(owner).arg("IFEQ").arg(owner).arg("PX").arg(ttl).take())
     }
 
+    /// Returns whether the server may have `SET` with `NX` and `GET`.
+    pub(super) fn may_set_nx_get(&self) -> bool {
+        !self.lacks_set_nx_get.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the server has no `SET` with `NX` and `GET`.
+    pub(super) fn note_no_set_nx_get(&self) {
+        self.lacks_set_nx_get.store(true, Ordering::Relaxed);
+    }
+
     fn get(&self) -> u8 {
-        self.0.load(Ordering::Relaxed)
+        self.own.load(Ordering::Relaxed)
     }
 
     fn set(&self, commands: u8) {
-        self.0.store(commands, Ordering::Relaxed);
+        self.own.store(commands, Ordering::Relaxed);
     }
 }

@@ -12,13 +12,14 @@ use crate::token::FencingToken;
 const PASSING: [&str; 9] =
     ["LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS"];
 
-/// The answer of `acquire.lua`, `acquire_by_time.lua` and Redlock's `vote.lua`.
+/// The answer of `acquire.lua`, `acquire_by_time.lua` and Redlock's `vote.lua`; with `()` as its token, that
+/// of a request without one.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Grant {
+pub(crate) enum Grant<T = FencingToken> {
     /// Granted now.
-    New { token: FencingToken },
+    New { token: T },
     /// Granted before, to the same owner; the lease lives for `left` more.
-    Known { token: FencingToken, left: Duration },
+    Known { token: T, left: Duration },
     /// Taken by another owner, for `left` more or forever. `vote.lua` also returns that owner.
     Taken { left: Option<Duration>, by: Option<Box<str>> },
 }
@@ -39,6 +40,11 @@ pub(super) fn greeting(value: &Value) -> Result<(), BackendError> {
         Value::ServerError(error) if error.code() != "NOPERM" => Err(refused(value)),
         _ => Ok(()),
     }
+}
+
+/// Returns whether the server does not know the options of a command.
+pub(super) fn is_syntax_error(value: &Value) -> bool {
+    matches!(value, Value::ServerError(error) if error.details() == Some("syntax error"))
 }
 
 /// Returns whether the user may not send the text of a script.
@@ -82,6 +88,23 @@ pub(super) fn grant(value: &Value) -> Result<Grant, BackendError> {
         [Value::Int(1), Value::Nil, Value::Int(_)] => Err(lost_counter()),
         _ => Err(refused(value)),
     }
+}
+
+/// Reads the answer of [`unfenced::request`](super::unfenced::request).
+pub(super) fn unfenced(value: &Value) -> Result<Grant<()>, BackendError> {
+    if *value == Value::Okay {
+        return Ok(Grant::New { token: () });
+    }
+    if let Value::Array(items) = value
+        && let [Value::Int(1), Value::Int(left)] = items.as_slice()
+    {
+        return Ok(Grant::Known { token: (), left: millis(*left).unwrap_or_default() });
+    }
+    Ok(match grant(value)? {
+        Grant::New { .. } => Grant::New { token: () },
+        Grant::Known { left, .. } => Grant::Known { token: (), left },
+        Grant::Taken { left, by } => Grant::Taken { left, by },
+    })
 }
 
 fn token(fence: i64) -> Result<FencingToken, BackendError> {

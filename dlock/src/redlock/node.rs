@@ -75,7 +75,7 @@ impl<R: Runtime> Node<R> {
         let mut sent = self.turn().await?;
         sent.asked = true;
         sent.released = None;
-        let Claim { key, owner, ttl } = &self.claim;
+        let Claim { key, owner, ttl, .. } = &self.claim;
         let keys = [StoredKey::owner(key), StoredKey::fence(key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl), Arg::Text("time")];
         let args = match tokens {

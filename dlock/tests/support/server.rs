@@ -50,6 +50,8 @@ struct State {
     verbs: Vec<String>,
     /// The server's compare-and-delete, which scripts tell of; with it the server has compare-and-set.
     own: Option<&'static str>,
+    /// True for a server before Redis 7, which has no `SET` with `NX` and `GET`.
+    lacks_set_nx_get: bool,
     /// The channels of the messages that clients published by themselves.
     published: Vec<String>,
 }
@@ -86,6 +88,11 @@ impl Server {
     /// open connections as well.
     pub fn own_commands(&self, name: Option<&'static str>) {
         self.state.lock().unwrap().own = name;
+    }
+
+    /// Takes `SET` with `NX` and `GET` away, as before Redis 7.
+    pub fn refuse_set_nx_get(&self) {
+        self.state.lock().unwrap().lacks_set_nx_get = true;
     }
 
     /// Returns the channels of the messages that clients have published by themselves.
@@ -196,7 +203,9 @@ impl Server {
                 state.published.push(request[1].clone());
                 Some(":0\r\n".into())
             }
-            "SET" if state.own.is_none() => Some("-ERR syntax error\r\n".into()),
+            "PTTL" => None,
+            "SET" if request[3] == "NX" && !state.lacks_set_nx_get => None,
+            "SET" if state.own.is_none() || request[3] == "NX" => Some("-ERR syntax error\r\n".into()),
             "SET" => None,
             other if Some(other) == state.own => None,
             other => Some(format!("-ERR unknown command '{other}', with args beginning with: \r\n")),
@@ -230,10 +239,27 @@ impl State {
         format!("*{}\r\n{}", answers.len(), answers.concat())
     }
 
-    /// Executes `SET key owner IFEQ owner PX ttl`, `DELEX key IFEQ owner` or `DELIFEQ key owner`.
+    /// Executes `SET key owner NX PX ttl GET`, `PTTL key`, `SET key owner IFEQ owner PX ttl`, `DELEX key IFEQ
+    /// owner` or `DELIFEQ key owner`.
     fn execute_own(&mut self, number: usize, request: &[String], now: Instant) -> String {
         let words: Vec<&str> = request.iter().map(String::as_str).collect();
         let (name, args) = match *words {
+            ["SET", key, owner, "NX", "PX", ttl, "GET"] => {
+                let holder = self.live(key, now).map(|(holder, _)| holder);
+                let answer = match &holder {
+                    Some(holder) => format!("${}\r\n{holder}\r\n", holder.len()),
+                    None => "$-1\r\n".into(),
+                };
+                if holder.is_none() {
+                    self.put(key, &[owner.into(), ttl.into()], now);
+                }
+                return answer;
+            }
+            ["PTTL", key] => {
+                let end = self.live(key, now).map(|(_, end)| end);
+                let left = |end: Instant| i64::try_from(end.saturating_since(now).as_millis()).unwrap();
+                return format!(":{}\r\n", end.map_or(-2, |end| end.map_or(-1, left)));
+            }
             ["SET", _, owner, "IFEQ", same, "PX", ttl] if owner == same => ("renew", vec![owner, ttl]),
             ["DELEX", _, "IFEQ", owner] | ["DELIFEQ", _, owner] => ("release", vec![owner]),
             _ => panic!("{words:?}"),

@@ -50,7 +50,8 @@ impl<'h> Judge<'h> for AfterRelease<'h> {
         match &event.kind {
             Kind::LeaseAcquired { key, owner, token, .. } => {
                 let releases = self.released.entry((process, key)).or_default();
-                releases.retain(|release| release.owner != owner && release.token != *token);
+                let is_same = |release: &Release<'_>| *token != 0 && release.token == *token;
+                releases.retain(|release| release.owner != owner && !is_same(release));
             }
             Kind::LeaseReleaseRequested { key, owner, token, .. } => {
                 let release = Release { owner, token: *token, at: event.at };
@@ -95,7 +96,8 @@ impl<'h> AfterRelease<'h> {
     }
 
     fn release(&self, holding: Holding<'h>, owner: Option<&Name>, token: u64) -> Option<Release<'h>> {
-        let is_meant = |release: &&Release<'_>| owner == Some(release.owner) || token == release.token;
+        let is_meant =
+            |release: &&Release<'_>| owner == Some(release.owner) || (token != 0 && token == release.token);
         self.released.get(&holding)?.iter().find(is_meant).copied()
     }
 

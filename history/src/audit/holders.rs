@@ -27,8 +27,11 @@ impl<'h> Holders<'h> {
                 self.by_owner.insert((owner, key), Holder { process, token: None });
             }
             Kind::LeaseAcquired { key, owner, token, .. } | Kind::SectionEntered { key, owner, token } => {
-                self.by_owner.insert((owner, key), Holder { process, token: Some(*token) });
-                self.by_token.insert((key, *token), process);
+                let has_token = *token != 0;
+                self.by_owner.insert((owner, key), Holder { process, token: has_token.then_some(*token) });
+                if has_token {
+                    self.by_token.insert((key, *token), process);
+                }
             }
             _ => {}
         }

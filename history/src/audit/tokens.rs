@@ -43,6 +43,10 @@ impl<'h> Judge<'h> for Tokens<'h> {
             Kind::LeaseNotAcquired { key, owner, .. } => {
                 self.running.remove(&(key, owner, process));
             }
+            // A request that demanded no token: its grant has no place in the order.
+            Kind::LeaseAcquired { key, owner, token: 0, .. } => {
+                self.running.remove(&(key, owner, process));
+            }
             Kind::LeaseAcquired { key, owner, token, .. } => {
                 let grant = Grant { token: *token, process, at: event.at };
                 if let Some(Some(earlier)) = self.running.remove(&(key, owner, process)) {

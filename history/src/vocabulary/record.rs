@@ -91,7 +91,7 @@ fields! {
     key Key = "resource_id_hash": Name;
     /// the acquisition: the prefix of its owner token that may be logged, such as `a:7f3c9e12`.
     owner Owner = "owner_token_prefix": Name;
-    /// the grant's number; on a refusal, the number that was refused.
+    /// the grant's number, or 0 if the lock gave none; on a refusal, the number that was refused.
     token Token = "fencing_token": u64;
     /// the number of the write within its grant; none for a plain write, which is the grant's last.
     seq Seq = "seq": u64;

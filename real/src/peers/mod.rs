@@ -64,6 +64,9 @@ pub enum PeerError {
 /// Our lock on Redis over TLS, by the name of its row.
 const SECURED: &str = "dlock, Redis over TLS";
 
+/// Our lock on Redis with requests that demand no token, by the name of its row.
+const UNFENCED: &str = "dlock, Redis, without a token";
+
 /// The names of the peers that can be left out.
 pub const OPTIONAL: [&str; 4] = ["redis-py", "node-redlock", "rslock", "kazoo"];
 
@@ -78,7 +81,7 @@ pub(crate) struct Entry {
 /// The scenarios of our locks on Redis.
 const EVERY: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take];
 
-const SECURED_ARMS: &[Scenario] = &[Scenario::Uncontended, Scenario::Space, Scenario::Take];
+const UNCONTENDED_ARMS: &[Scenario] = &[Scenario::Uncontended, Scenario::Space, Scenario::Take];
 
 const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space];
 
@@ -113,6 +116,7 @@ pub fn compare(
         servers: vec![secured],
         tls_roots: Some(identity.certificates),
         busy_poll: TokioRuntime::BUSY_POLL,
+        fenced: true,
     };
     let entries = enter(&redis, secured, &etcd, &zookeeper, without, &mut missing);
     let mut results = measure::measure(machine, configuration, entries, (redis.port(), cores), on_round)?;
@@ -145,7 +149,7 @@ fn enter(
     };
     let ours = |name, system, servers: &[String]| {
         let (servers, busy_poll) = (servers.to_vec(), TokioRuntime::BUSY_POLL);
-        Box::new(ours::Ours { name, system, servers, tls_roots: None, busy_poll })
+        Box::new(ours::Ours { name, system, servers, tls_roots: None, busy_poll, fenced: true })
     };
     let mut foreign = |name: &str, start: &dyn Fn() -> Result<foreign::Foreign, PeerError>| {
         if without.iter().any(|left_out| left_out == name) {
@@ -168,7 +172,10 @@ fn enter(
     let mut sleepy = ours("dlock, Redis, never polling", System::Redis, from_ref(&server));
     sleepy.busy_poll = Duration::ZERO;
     add(sleepy, EVERY);
-    add(Box::new(secured), SECURED_ARMS);
+    add(Box::new(secured), UNCONTENDED_ARMS);
+    let mut unfenced = ours(UNFENCED, System::Redis, from_ref(&server));
+    unfenced.fenced = false;
+    add(unfenced, UNCONTENDED_ARMS);
     add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
     for peer in [
         foreign("redis-py", &|| foreign::redis_py(&server)),

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dlock::{AcquireError, AnyBackend, Backend, ConnectOptions, Instant, Lock, LockKey, Options, Runtime};
-use tokio::runtime::{Builder, Handle};
+use dlock::{
+    AcquireError, AnyBackend, Backend, ConnectOptions, FencingToken, Handle, Instant, Lock, LockKey, Options,
+    Runtime, Unfenced,
+};
+use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use super::PeerError;
@@ -26,6 +29,8 @@ pub(super) struct Ours {
     pub(super) tls_roots: Option<String>,
     /// The time for which its streams poll for an answer before its thread sleeps.
     pub(super) busy_poll: Duration,
+    /// Whether its requests demand a fencing token, where nobody contends.
+    pub(super) fenced: bool,
 }
 
 impl Peer for Ours {
@@ -38,14 +43,16 @@ impl Peer for Ours {
         let executor = Builder::new_current_thread().enable_all().build();
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let slice = executor.block_on(async {
-            let runtime = TokioRuntime::new(Handle::current()).polling_busily(self.busy_poll);
+            let runtime = TokioRuntime::new(tokio::runtime::Handle::current()).polling_busily(self.busy_poll);
             let Some(roots) = &self.tls_roots else {
-                return run(systems::backend(self.system, &self.servers, job.ttl(), runtime)?, job).await;
+                let backend = systems::backend(self.system, &self.servers, job.ttl(), runtime)?;
+                return run(backend, job, self.fenced).await;
             };
             let mut servers = ConnectOptions::default();
             servers.tls.roots = Some(roots.clone());
             let url = format!("rediss://{}", self.servers.join(","));
-            run(AnyBackend::from_url(runtime, &url, &Options::new(job.ttl()), &servers)?, job).await
+            run(AnyBackend::from_url(runtime, &url, &Options::new(job.ttl()), &servers)?, job, self.fenced)
+                .await
         });
         slice.map_err(|error| failed(error.to_string()))
     }
@@ -54,27 +61,73 @@ impl Peer for Ours {
 /// The error that stopped a slice.
 type Stopped = Box<dyn std::error::Error + Send + Sync>;
 
-async fn run<B: Backend<Runtime = TokioRuntime>>(backend: B, job: &Job) -> Result<Slice, Stopped> {
+async fn run<B: Backend<Runtime = TokioRuntime>>(
+    backend: B,
+    job: &Job,
+    fenced: bool,
+) -> Result<Slice, Stopped> {
     let lock = Lock::new(backend, Options::new(job.ttl()))?;
     let runtime = lock.backend().runtime().clone();
     // Opens the connection and the session, and loads the scripts.
     let warm = LockKey::new(&job.name, "warm-up")?;
     lock.acquire(&warm, runtime.now() + ACQUIRE_TIMEOUT).await?.release().await?;
-    match job.scenario {
-        Scenario::Uncontended => uncontended(&lock, job).await,
-        Scenario::Hot => hot(&lock, job).await,
-        Scenario::Space | Scenario::Take => space(&lock, job).await,
+    match fenced {
+        true => measure::<B, Fenced>(&lock, job).await,
+        false => measure::<B, Bare>(&lock, job).await,
     }
 }
 
-async fn uncontended<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+/// A kind of request: with a fencing token, or without.
+trait Kind<B: Backend>: 'static {
+    type Token: Send + 'static;
+
+    fn acquire(
+        lock: &Lock<B>,
+        key: &LockKey,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Handle<B, Self::Token>, AcquireError>> + Send;
+}
+
+struct Fenced;
+
+struct Bare;
+
+impl<B: Backend> Kind<B> for Fenced {
+    type Token = FencingToken;
+
+    async fn acquire(lock: &Lock<B>, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+        lock.acquire(key, deadline).await
+    }
+}
+
+impl<B: Backend> Kind<B> for Bare {
+    type Token = Unfenced;
+
+    async fn acquire(
+        lock: &Lock<B>,
+        key: &LockKey,
+        deadline: Instant,
+    ) -> Result<Handle<B, Unfenced>, AcquireError> {
+        lock.request(key).without_token().acquire(deadline).await
+    }
+}
+
+async fn measure<B: Backend, K: Kind<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+    match job.scenario {
+        Scenario::Uncontended => uncontended::<B, K>(lock, job).await,
+        Scenario::Hot => hot(lock, job).await,
+        Scenario::Space | Scenario::Take => space::<B, K>(lock, job).await,
+    }
+}
+
+async fn uncontended<B: Backend, K: Kind<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     let runtime = lock.backend().runtime();
     let key = LockKey::new(&job.name, "0")?;
     let begun = runtime.now();
     let mut slice = Slice { completed: job.operations, ..Slice::default() };
     for _ in 0..job.operations {
         let called = runtime.now();
-        let handle = lock.acquire(&key, called + ACQUIRE_TIMEOUT).await?;
+        let handle = K::acquire(lock, &key, called + ACQUIRE_TIMEOUT).await?;
         let granted = runtime.now();
         handle.release().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
@@ -136,7 +189,7 @@ async fn contend<B: Backend>(
     }
 }
 
-async fn space<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+async fn space<B: Backend, K: Kind<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     let runtime = lock.backend().runtime();
     let count = Arc::new(AtomicU64::new(0));
     let begun = runtime.now();
@@ -153,7 +206,7 @@ async fn space<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> 
                     break;
                 }
                 let key = LockKey::new(&name, &number.to_string())?;
-                let handle = lock.acquire(&key, runtime.now() + ACQUIRE_TIMEOUT).await?;
+                let handle = K::acquire(&lock, &key, runtime.now() + ACQUIRE_TIMEOUT).await?;
                 match takes {
                     Some(_) => handle.leave(),
                     None => _ = handle.release().await?,

@@ -204,6 +204,7 @@ impl<'a> Story<'a> {
         let (process, key) = (&event.process, |key| self.names.key(key));
         match &event.kind {
             Kind::LeaseRequested { key: of, .. } => format!("{process} asked for {}", key(of)),
+            Kind::LeaseAcquired { key: of, token: 0, .. } => format!("{process} was granted {}", key(of)),
             Kind::LeaseAcquired { key: of, token, .. } => {
                 format!("{process} was granted {} with token {token}", key(of))
             }

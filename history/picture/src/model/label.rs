@@ -99,6 +99,7 @@ pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
         Kind::LeaseRequested { .. } => format!("asks for the lock{of}"),
         Kind::LeaseRetried { .. } => format!("asks again{of}"),
         Kind::LeaseQueued { position, .. } => format!("queued at {position}{of}"),
+        Kind::LeaseAcquired { token: 0, .. } => format!("granted{of}"),
         Kind::LeaseAcquired { token, .. } => format!("granted, token {token}{of}"),
         Kind::LeaseNotAcquired { outcome, .. } => format!("not granted: {}", in_words(outcome)),
         Kind::LeaseRenewed { .. } => format!("renewed{of}"),

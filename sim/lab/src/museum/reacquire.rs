@@ -17,7 +17,9 @@ impl LockMistake for SilentReacquire {
         }
         // Another owner may have held the lock in between; the new token is ignored.
         match own.correct.request(deadline).await? {
-            Answer::Granted { since, left, .. } => Ok(Renewal::Extended { since, left }),
+            Answer::Granted { since, left, .. } | Answer::Unfenced { since, left } => {
+                Ok(Renewal::Extended { since, left })
+            }
             Answer::Taken { .. } | Answer::Queued { .. } => Ok(Renewal::NotOwner),
         }
     }

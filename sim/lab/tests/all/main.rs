@@ -65,4 +65,5 @@ mod tls;
 mod toy;
 mod trace;
 mod ttls;
+mod unfenced;
 mod world;

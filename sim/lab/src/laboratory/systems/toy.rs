@@ -279,7 +279,7 @@ struct Attempt {
 
 impl Attempt {
     async fn ask(&mut self, verb: &str, deadline: Instant) -> Result<String, BackendError> {
-        let Claim { key, owner, ttl } = &self.claim;
+        let Claim { key, owner, ttl, .. } = &self.claim;
         let request = format!("{verb} {} {} {}\n", key.id_hash(), owner.as_str(), ttl.as_millis());
         let (runtime, open) = (self.runtime.clone(), self.connection.take());
         let answer = timeout_at(&runtime, deadline, async {
