@@ -15,7 +15,9 @@ impl Core {
                 if let Some(reply) = channels::while_listening(self, client, command.name, args) {
                     return reply;
                 }
-                let queued = client.transaction.as_mut().and_then(|queue| queue.queue(command, args));
+                let version = self.state.version;
+                let transaction = client.transaction.as_mut();
+                let queued = transaction.and_then(|queue| queue.queue(command, args, version));
                 queued.unwrap_or_else(|| self.carry_out(command, client, args))
             }
             Err(refusal) => transaction::refuse(self, client, args, refusal),

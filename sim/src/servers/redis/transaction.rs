@@ -3,6 +3,7 @@
 use super::command::{Command, Run, ServerCommand};
 use super::reply::Reply;
 use super::request::{ArgBuffer, Args};
+use super::version::Version;
 
 /// The commands that MULTI queues for EXEC.
 #[derive(Debug, Default)]
@@ -14,9 +15,19 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     /// Queues a command, or returns `None` if it runs at once.
-    pub(crate) fn queue(&mut self, command: &'static Command, args: Args<'_>) -> Option<Reply> {
+    pub(crate) fn queue(
+        &mut self,
+        command: &'static Command,
+        args: Args<'_>,
+        version: Version,
+    ) -> Option<Reply> {
         use ServerCommand::{Discard, Exec, Multi, Psync, Quit, Reset, Watch};
         match command.run {
+            Run::Server(Multi | Psync | Watch) if version == Version::Valkey9 => {
+                self.is_aborted = true;
+                let name = command.name;
+                Some(Reply::error_text(format!("ERR Command '{name}' not allowed inside a transaction")))
+            }
             Run::Server(Discard | Exec | Multi | Quit | Reset | Watch) => None,
             Run::Server(Psync) => {
                 self.is_aborted = true;
