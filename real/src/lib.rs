@@ -8,6 +8,7 @@
 //! with other locks) share [`lab`]; [`report`] renders text, tables and figures. [`mod@metrics`] serves the
 //! metrics of a command.
 
+mod acquire;
 pub mod chaos;
 mod clock;
 pub mod contend;

@@ -28,6 +28,7 @@ fn load(redis: &Redis) -> Load {
         rate: 200.0,
         lasts: Duration::from_secs(1),
         polled: false,
+        fenced: true,
     }
 }
 

@@ -7,8 +7,10 @@ use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
 use real::contend::{Arm, Load, contend_until};
 use real::lab::{keep, try_keep};
+use resource::Fencing;
 use tokio::runtime::{Builder, Handle};
 
+use super::fencing;
 use super::lock::LockArgs;
 use super::metrics::MetricsArgs;
 use super::{Identity, Outcome, print, span, written};
@@ -56,6 +58,9 @@ pub(crate) struct Contend {
     /// With one Redis: waiters only poll, and are not woken by a release.
     #[arg(long, env = "DLOCK_POLLED")]
     polled: bool,
+    /// Whether acquires demand a fencing token.
+    #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::demand(), default_value = "on")]
+    fence: Fencing,
     /// The duration of the load.
     #[arg(
         long = "for",
@@ -117,6 +122,7 @@ impl Contend {
             rate: self.rate,
             lasts: self.lasts,
             polled: self.polled,
+            fenced: self.fence == Fencing::On,
         };
         let executor = Builder::new_current_thread().enable_all().build()?;
         self.metrics.serve("contend", &executor)?;

@@ -30,6 +30,7 @@ use tokio::task::JoinSet;
 
 use self::report::fairness;
 pub use self::report::{Latencies, Report};
+use crate::acquire::{Acquire, WithToken, WithoutToken};
 use crate::stop::Stop;
 use crate::systems::{self, System, SystemError};
 use crate::timer;
@@ -77,6 +78,8 @@ pub struct Load {
     pub lasts: Duration,
     /// True if waiters on a single Redis only poll, and are not woken by a release.
     pub polled: bool,
+    /// Whether the acquires demand a fencing token. Only the lock of a single Redis grants without one.
+    pub fenced: bool,
 }
 
 /// Why a load can't be offered.
@@ -178,7 +181,11 @@ impl Offer {
         let book = Arc::new(Book::open(self, &runtime));
         let mut contenders = JoinSet::new();
         for _ in 0..book.contenders() {
-            contenders.spawn(serve_attempts(lock.clone(), Arc::clone(&book)));
+            let (lock, book) = (lock.clone(), Arc::clone(&book));
+            match book.offer.load.fenced {
+                true => contenders.spawn(serve_attempts::<B, WithToken>(lock, book)),
+                false => contenders.spawn(serve_attempts::<B, WithoutToken>(lock, book)),
+            };
         }
         while let Some(ended) = contenders.join_next().await {
             ended??;
@@ -231,13 +238,13 @@ struct Tally {
     failures: BTreeMap<String, u64>,
 }
 
-async fn serve_attempts<B: Backend>(lock: Lock<B>, book: Arc<Book>) -> Result<(), LoadError> {
+async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book>) -> Result<(), LoadError> {
     let runtime = lock.backend().runtime().clone();
     let load = &book.offer.load;
     while let Some((attempt, due)) = book.next(&runtime).await {
         let key = LockKey::new(&load.key, &(attempt % load.keys).to_string())?;
         let called = runtime.now();
-        let handle = match book.or_stop(&runtime, lock.acquire(&key, book.end)).await {
+        let handle = match book.or_stop(&runtime, A::acquire(&lock, &key, book.end)).await {
             None => {
                 book.unserved(due);
                 continue;

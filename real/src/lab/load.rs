@@ -43,6 +43,7 @@ impl HotKey<'_> {
             rate: self.rate,
             lasts: self.lasts.0,
             polled: self.polled,
+            fenced: true,
         };
         let failed = |error: String| LabError::Failed(format!("the load on {}: {error}", system.as_str()));
         let executor = Builder::new_current_thread().enable_all().build();

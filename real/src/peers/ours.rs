@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dlock::{
-    AcquireError, AnyBackend, Backend, ConnectOptions, FencingToken, Handle, Instant, Lock, LockKey, Options,
-    Runtime, Unfenced,
-};
+use dlock::{AcquireError, AnyBackend, Backend, ConnectOptions, Instant, Lock, LockKey, Options, Runtime};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
+use crate::acquire::{Acquire, WithToken, WithoutToken};
 use crate::systems::{self, System};
 use crate::timer;
 use dlock::TokioRuntime;
@@ -72,47 +70,12 @@ async fn run<B: Backend<Runtime = TokioRuntime>>(
     let warm = LockKey::new(&job.name, "warm-up")?;
     lock.acquire(&warm, runtime.now() + ACQUIRE_TIMEOUT).await?.release().await?;
     match fenced {
-        true => measure::<B, Fenced>(&lock, job).await,
-        false => measure::<B, Bare>(&lock, job).await,
+        true => measure::<B, WithToken>(&lock, job).await,
+        false => measure::<B, WithoutToken>(&lock, job).await,
     }
 }
 
-/// A kind of request: with a fencing token, or without.
-trait Kind<B: Backend>: 'static {
-    type Token: Send + 'static;
-
-    fn acquire(
-        lock: &Lock<B>,
-        key: &LockKey,
-        deadline: Instant,
-    ) -> impl Future<Output = Result<Handle<B, Self::Token>, AcquireError>> + Send;
-}
-
-struct Fenced;
-
-struct Bare;
-
-impl<B: Backend> Kind<B> for Fenced {
-    type Token = FencingToken;
-
-    async fn acquire(lock: &Lock<B>, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
-        lock.acquire(key, deadline).await
-    }
-}
-
-impl<B: Backend> Kind<B> for Bare {
-    type Token = Unfenced;
-
-    async fn acquire(
-        lock: &Lock<B>,
-        key: &LockKey,
-        deadline: Instant,
-    ) -> Result<Handle<B, Unfenced>, AcquireError> {
-        lock.request(key).without_token().acquire(deadline).await
-    }
-}
-
-async fn measure<B: Backend, K: Kind<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+async fn measure<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     match job.scenario {
         Scenario::Uncontended => uncontended::<B, K>(lock, job).await,
         Scenario::Hot => hot(lock, job).await,
@@ -120,7 +83,7 @@ async fn measure<B: Backend, K: Kind<B>>(lock: &Lock<B>, job: &Job) -> Result<Sl
     }
 }
 
-async fn uncontended<B: Backend, K: Kind<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+async fn uncontended<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     let runtime = lock.backend().runtime();
     let key = LockKey::new(&job.name, "0")?;
     let begun = runtime.now();
@@ -189,7 +152,7 @@ async fn contend<B: Backend>(
     }
 }
 
-async fn space<B: Backend, K: Kind<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+async fn space<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     let runtime = lock.backend().runtime();
     let count = Arc::new(AtomicU64::new(0));
     let begun = runtime.now();
