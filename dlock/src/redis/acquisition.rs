@@ -157,8 +157,8 @@ impl<R: Runtime> RedisAcquisition<R> {
         self.note(&sent, reply::grant(&value))
     }
 
-    /// Notes the reply to `sent`. Returns the grant with the time from which it counts: a reading of the clock
-    /// from before the granted request was sent.
+    /// Notes the reply to `sent`. Returns the grant with the time from which it counts: a reading of the
+    /// clock from before the granted request was sent.
     fn note<T>(
         &mut self,
         sent: &Sent,

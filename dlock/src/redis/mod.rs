@@ -13,8 +13,9 @@
 // Layers, from below: script.rs writes the commands that run scripts, and commands.rs those of newer servers;
 // reply.rs reads the answers. connection.rs opens and replaces the connection; eval.rs runs scripts on it,
 // and native.rs the server's own commands in their place; node.rs adds deadlines. batch.rs lets many acquires
-// share calls, and unfenced.rs acquires without a token; requests.rs remembers unanswered requests; acquisition.rs puts them together. waiters.rs and
-// listener.rs wake those who wait for a release. The .lua files are the scripts that the server runs.
+// share calls, and unfenced.rs acquires without a token; requests.rs remembers unanswered requests;
+// acquisition.rs puts them together. waiters.rs and listener.rs wake those who wait for a release. The .lua
+// files are the scripts that the server runs.
 
 mod acquisition;
 mod batch;

@@ -6,13 +6,15 @@ use std::time::Duration;
 use dlock::redis::{Redis, RedisOptions};
 use dlock::{Lock, LockKey, Options, Runtime};
 use sim::servers::redis::{Persistence, RedisHost, Version};
-use sim::{Process, Sim};
+use sim::{Process, Rules, Sim};
 
 const TTL: Duration = Duration::from_millis(1000);
 
 /// A server that keeps its writes, two clients that demand no token, and one that does.
 fn world(sim: &mut Sim, version: Version) {
     let key = LockKey::new("orders", "42").unwrap();
+    // Simulated times are exact: no two leases may be valid at once.
+    sim.rules(Rules { exact: true, ..Rules::default() });
     let host = RedisHost::new().version(version).persistence(Persistence::Always);
     sim.host("redis", host.lock_key(key.owner_key(), key.name())).key(key.name());
     for (name, is_fenced) in [("a", false), ("b", false), ("c", true)] {
