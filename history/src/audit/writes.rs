@@ -89,6 +89,10 @@ impl<'h> Judge<'h> for Writes<'h> {
                     self.resources.entry(key).or_default().keep_read(read);
                 }
             }
+            // The operator vouches that no older holder writes any more: the rule begins anew.
+            Kind::FenceSet { key, .. } => {
+                self.resources.remove(key);
+            }
             _ => {}
         }
     }

@@ -30,11 +30,18 @@ impl<'e> Seen<'e> {
             Kind::ProcessCrashed { .. } => {
                 self.crashed.insert(&event.process);
             }
+            Kind::FenceSet { key, token, .. } => {
+                self.highest.insert(key, *token);
+            }
             Kind::WriteAccepted { key, token, .. } | Kind::ResourceRead { key, token: Some(token), .. } => {
                 let highest = self.highest.entry(key).or_default();
                 *highest = (*token).max(*highest);
             }
-            Kind::WriteRejected { key, token, seen, .. } | Kind::ReadRejected { key, token, seen, .. } => {
+            Kind::WriteRejected { key, token, seen, outcome, .. }
+            | Kind::ReadRejected { key, token, seen, outcome, .. }
+                // A limit on the jump of a token refuses tokens above all others on purpose.
+                if outcome.as_ref().is_none_or(|outcome| outcome.as_str() != "jump") =>
+            {
                 let highest = self.highest.get(key).copied().unwrap_or_default();
                 let is_above_all = *token > highest && !self.crashed.contains(&event.process);
                 let refusal = Unfounded { key, token: *token, seen: *seen, highest };
