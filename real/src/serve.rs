@@ -40,8 +40,8 @@ pub async fn listen(address: &str) -> io::Result<TcpListener> {
 }
 
 /// Serves the resource until the process ends, over TLS if `tls` is given. Closes a connection whose
-/// handshake, request, or the rest of it, does not come. Answers connections beyond `max_connections` with 503
-/// and closes them.
+/// handshake, request, or the rest of it, does not come. Answers connections beyond `max_connections` with
+/// 503 and closes them.
 ///
 /// A client learns more from that answer than from a connection that is closed, or that waits in the queue of
 /// the kernel: nothing was applied, and when to try again. nginx (`limit_conn`) answers so, too. At most

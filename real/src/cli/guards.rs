@@ -35,8 +35,8 @@ pub(crate) struct GuardArgs {
     #[arg(long, env = "DLOCK_ADMIN_TOKEN_FILE", value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
     /// The largest number of connections; further ones are answered with 503 and closed.
-    #[arg(long, env = "DLOCK_MAX_CONNECTIONS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_connections: Option<u32>,
+    #[arg(long, env = "DLOCK_MAX_CONNECTIONS", value_name = "N")]
+    max_connections: Option<NonZeroU32>,
     /// The requests a second of each client address; further ones are answered with 429.
     #[arg(long, env = "DLOCK_RATE", value_name = "N")]
     rate: Option<NonZeroU32>,
@@ -55,7 +55,7 @@ impl GuardArgs {
 
     /// Returns the largest number of connections.
     pub(crate) fn max_connections(&self) -> Option<usize> {
-        self.max_connections.map(|number| number as usize)
+        self.max_connections.map(|number| usize::try_from(number.get()).unwrap_or(usize::MAX))
     }
 
     /// Puts the guards in front of `app`, and adds the paths of operators on its `store`.

@@ -78,8 +78,8 @@ impl PostgresStore {
         Self::connect_within(url, None).await
     }
 
-    /// Connects as [`PostgresStore::connect`] does, and refuses tokens above `max_jump`, as long as fencing is
-    /// on.
+    /// Connects as [`PostgresStore::connect`] does, and refuses tokens above `max_jump`, as long as fencing
+    /// is on.
     ///
     /// # Errors
     ///
