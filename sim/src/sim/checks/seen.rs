@@ -105,6 +105,22 @@ mod tests {
     }
 
     #[test]
+    fn a_refused_jump_and_a_set_fence_are_no_mistakes() {
+        let jump = |token, seen| Kind::WriteRejected {
+            key: key(),
+            owner: None,
+            token,
+            seq: None,
+            seen,
+            outcome: Some("jump".into()),
+        };
+        let set = |token, seen| Kind::FenceSet { key: key(), token, seen };
+        assert_eq!(found([accepted(9), jump(u64::MAX, 9)]), None);
+        assert_eq!(found([accepted(9), set(20, 9), rejected(10, 20)]), None);
+        assert_eq!(found([accepted(9), set(3, 9), rejected(4, 9)]), Some((4, 9, 3)));
+    }
+
+    #[test]
     fn a_resource_that_crashed_may_have_stored_what_the_history_lacks() {
         let crashed = || Kind::ProcessCrashed { detail: None };
         assert_eq!(found([accepted(9), crashed(), rejected(10, 10)]), None);
