@@ -1,6 +1,7 @@
 //! A summary of a history: one line for each event, and several histories side by side in 80 columns.
 
 use crate::events::Event;
+use crate::text::status;
 use crate::vocabulary::{Kind, Name};
 
 /// The width of one of two columns, in characters. Longer text is cut.
@@ -23,7 +24,9 @@ pub fn line<'a>(event: &'a Event, key: impl FnOnce(&'a Name) -> &'a str) -> Opti
         Kind::WriteRepeated { token, owner, .. } => {
             format!("PUT {} token {token} → 200 again", by(owner.as_ref()))
         }
-        Kind::WriteRejected { token, owner, .. } => format!("PUT {} token {token} → 409", by(owner.as_ref())),
+        Kind::WriteRejected { token, owner, outcome, .. } => {
+            format!("PUT {} token {token} → {}", by(owner.as_ref()), status(outcome))
+        }
         Kind::WriteAnswered { outcome, .. } => format!("its write: {}", answer(outcome)),
         Kind::FaultApplied { detail, .. } | Kind::FaultHealed { detail, .. } => detail.to_string(),
         Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),

@@ -136,7 +136,8 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
             format!("{} → 200 again, a retry", put(key(of), owner.as_ref(), *token, *seq))
         }
         Kind::WriteRejected { key: of, owner, token, seq, seen, outcome } => {
-            format!("{} → 409 {}, seen {seen}", put(key(of), owner.as_ref(), *token, *seq), in_words(outcome))
+            let put = put(key(of), owner.as_ref(), *token, *seq);
+            format!("{put} → {} {}, seen {seen}", status(outcome), in_words(outcome))
         }
         Kind::ConditionalAccepted { key: of, owner, expected, version, .. } => {
             format!("{} → 200, version {version}", put_if(key(of), owner.as_ref(), *expected))
@@ -155,7 +156,11 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
             format!("GET {} {} → version {version}", key(of), by(owner))
         }
         Kind::ReadRejected { key: of, token, seen, outcome, owner } => {
-            format!("GET {} {} token={token} → 409 {}, seen {seen}", key(of), by(owner), in_words(outcome))
+            let (status, outcome) = (status(outcome), in_words(outcome));
+            format!("GET {} {} token={token} → {status} {outcome}, seen {seen}", key(of), by(owner))
+        }
+        Kind::FenceSet { key: of, token, seen } => {
+            format!("an operator sets the fence of {} from {seen} to {token}", key(of))
         }
         Kind::SectionEntered { key: of, token, .. } => {
             format!("enters the section of {} token={token}", key(of))
@@ -231,6 +236,11 @@ pub fn in_words(outcome: &Option<Name>) -> &str {
         Some(outcome) => outcome,
         None => "done",
     }
+}
+
+/// Returns the HTTP status of a refusal with this outcome.
+pub(crate) fn status(outcome: &Option<Name>) -> u16 {
+    if outcome.as_ref().is_some_and(|outcome| outcome.as_str() == "jump") { 422 } else { 409 }
 }
 
 /// Shortens an owner token's prefix to four digits, which are unique enough within one run: `a:7f3c`.

@@ -15,6 +15,11 @@ pub(crate) fn wall_unix_micros() -> u64 {
     nanos(clock_gettime(ClockId::Realtime)) / 1000
 }
 
+/// Returns the wall clock, in milliseconds since 1970, for records of operators' changes. It may step.
+pub fn wall_unix_millis() -> u64 {
+    wall_unix_micros() / 1000
+}
+
 fn nanos(time: Timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))

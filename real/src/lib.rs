@@ -3,14 +3,14 @@
 //! [`dlock::TokioRuntime`] is the runtime of all commands. [`servers`] starts and stops lock servers,
 //! [`faults`] breaks them, and [`systems`] makes a backend for each system. [`work`] is the worker and
 //! [`pause`] its pauses, [`stop`] ends it; [`store`] and [`serve`] are the resource. [`history`] records the
-//! events of each process, and [`judgement`] judges them. [`mod@contend`] is the load, [`mod@fill`] makes
-//! millions of locks. [`experiments`], [`chaos`] (the long run under faults) and [`peers`] (the comparison
-//! with other locks) share [`lab`]; [`report`] renders text, tables and figures. [`mod@metrics`] serves the
-//! metrics of a command.
+//! events of each process, with the times of [`clock`], and [`judgement`] judges them. [`mod@contend`] is the
+//! load, [`mod@fill`] makes millions of locks. [`experiments`], [`chaos`] (the long run under faults) and
+//! [`peers`] (the comparison with other locks) share [`lab`]; [`report`] renders text, tables and figures.
+//! [`mod@metrics`] serves the metrics of a command.
 
 mod acquire;
 pub mod chaos;
-mod clock;
+pub mod clock;
 pub mod contend;
 pub mod experiments;
 pub mod faults;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use dlock::tls::TlsConnector;
 use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
 use resource::ResourceKey;
+use resource::bearer::BearerToken;
 use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
@@ -44,6 +45,8 @@ pub struct Plan {
     pub resource: String,
     /// Connects to the resource over TLS.
     pub resource_tls: Option<TlsConnector>,
+    /// The bearer token for the resource.
+    pub resource_token: Option<BearerToken>,
     /// The TTL of a lease.
     pub ttl: Duration,
     /// The duration of a contender's work before its write.
@@ -126,6 +129,20 @@ pub enum PlanError {
     Start(#[from] io::Error),
 }
 
+impl Plan {
+    /// Returns a client of the resource.
+    fn client(&self, runtime: TokioRuntime) -> Client<TokioRuntime> {
+        let client = match &self.resource_tls {
+            None => Client::new(runtime, &self.resource),
+            Some(tls) => Client::over_tls(runtime, &self.resource, tls.clone()),
+        };
+        match &self.resource_token {
+            None => client,
+            Some(token) => client.with_bearer(token.clone()),
+        }
+    }
+}
+
 /// Runs all rounds of all contenders and calls `on_round` with each result. Asked to stop, each contender
 /// drops its work, releases its lock and ends.
 ///
@@ -173,21 +190,21 @@ fn reach_resource(plan: &Plan, stop: &Stop) -> Result<(), PlanError> {
             return Ok(());
         }
     }
-    match &plan.resource_tls {
-        None => Ok(()),
-        Some(tls) => trust_resource(plan, tls.clone()),
+    if plan.resource_tls.is_none() && plan.resource_token.is_none() {
+        return Ok(());
     }
+    trust_resource(plan)
 }
 
 /// Reads from the resource once, since both sides may refuse the other's certificate, and a server does so
-/// only after the handshake.
-fn trust_resource(plan: &Plan, tls: TlsConnector) -> Result<(), PlanError> {
+/// only after the handshake; it may refuse the bearer token, too.
+fn trust_resource(plan: &Plan) -> Result<(), PlanError> {
     let executor = Builder::new_current_thread().enable_all().build()?;
     let read = executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current());
         let deadline = runtime.now() + REACHED_WITHIN;
         let key = ResourceKey::new(&plan.key).map_err(|error| error.to_string())?;
-        let client = Client::over_tls(runtime, &plan.resource, tls);
+        let client = plan.client(runtime);
         client.read(&key, deadline).await.map_err(|error| error.to_string())
     });
     let address = plan.resource.clone();
@@ -219,10 +236,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
     async fn run(self, backend: AnyBackend<TokioRuntime>) -> Result<(), PlanError> {
         let Self { plan, name, key, stop, on_round } = self;
         let runtime = backend.runtime().clone();
-        let client = match &plan.resource_tls {
-            None => Client::new(runtime.clone(), &plan.resource),
-            Some(tls) => Client::over_tls(runtime.clone(), &plan.resource, tls.clone()),
-        };
+        let client = plan.client(runtime.clone());
         let mut options = Options::new(plan.ttl);
         options.instance = Some(name.clone());
         let request_timeout = options.request_timeout;
@@ -294,6 +308,9 @@ const fn explain(ending: Ending) -> &'static str {
         Ending::Lost => "not written, the lease was lost",
         Ending::Cancelled => "stopped, perhaps before its write",
         Ending::Refused => "refused, 409 stale fencing token",
+        Ending::Jumped => {
+            "refused, 422 fencing token too far above the highest seen; see --max-jump of resource"
+        }
         Ending::Unanswered => {
             "no answer of the resource, perhaps written; check that it runs where --resource says"
         }

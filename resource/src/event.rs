@@ -11,6 +11,7 @@ use crate::OwnerToken;
 use crate::ResourceKey;
 use crate::fence::{Guard, Refusal, WriteOutcome, WriteSeq};
 use crate::operation::{Read, ReadOutcome, Snapshot, Write};
+use crate::store::FenceChange;
 
 /// Emits the decision about `write`: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional
 /// write `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.
@@ -27,6 +28,15 @@ pub fn read_decided(key: &ResourceKey, read: &Read, outcome: &ReadOutcome) {
         ReadOutcome::Read(snapshot) => resource_read(key, read, snapshot),
         ReadOutcome::Refused(refusal) => read_rejected(key, read, *refusal),
     }
+}
+
+/// Emits an operator's change of a fence.
+pub fn fence_set(key: &ResourceKey, change: &FenceChange) {
+    emit!(FenceSet {
+        key: key.id_hash(),
+        token: change.to.map_or(0, FencingToken::as_u64),
+        seen: change.from.map_or(0, FencingToken::as_u64),
+    });
 }
 
 fn fenced_decided(

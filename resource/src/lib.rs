@@ -46,7 +46,10 @@
 //! 5. [`update`]: a read-modify-write without a lock, by conditional writes.
 //! 6. [`worker`]: does what a careful user of a lock does, with a pause at each step.
 //! 7. [`event`]: the events that a store emits.
+//! 8. [`bearer`]: the secrets by which clients and operators show who they are.
 
+// The bearer tokens of clients and operators.
+pub mod bearer;
 // The client of the service: writes, reads and claims, with their errors.
 pub mod client;
 // The events with the target `resource`.
@@ -69,7 +72,8 @@ pub mod worker;
 // The rule is a crate of its own, for users whose resource is not this service.
 pub use ::fence;
 pub use ::fence::{
-    BodyDigest, Fencing, KEY_BYTES_MAX, KeyError, OWNER_BYTES_MAX, OwnerError, OwnerToken, ResourceKey,
+    BodyDigest, Fencing, KEY_BYTES_MAX, KeyError, MaxJump, OWNER_BYTES_MAX, OwnerError, OwnerToken,
+    ResourceKey,
 };
 
 /// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.

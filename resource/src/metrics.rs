@@ -10,6 +10,10 @@
 //! | `resource_reads_total` | resource_type, outcome | well-formed reads |
 //! | `resource_bad_requests_total` | | requests that were not well-formed |
 //! | `resource_store_failures_total` | | requests that failed because the store did |
+//! | `resource_unauthorized_total` | | requests without an accepted bearer token |
+//! | `resource_rate_limited_total` | | requests beyond the rate of their address |
+//! | `resource_connections_refused_total` | | connections beyond the limit |
+//! | `resource_fences_set_total` | | fences set by operators |
 //!
 //! `resource_type` is the type in the key
 //! ([`ResourceKey::resource_type`](crate::ResourceKey::resource_type)). It is `other` for keys without one,
@@ -49,8 +53,7 @@ const OTHER: &str = "other";
 #[derive(Debug, Default)]
 pub struct Metrics {
     by_type: Mutex<BTreeMap<Arc<str>, Arc<Counters>>>,
-    requests_refused: AtomicU64,
-    store_failures: AtomicU64,
+    plain: [AtomicU64; Plain::ALL.len()],
 }
 
 impl Metrics {
@@ -76,6 +79,7 @@ impl Metrics {
                     Refusal::ForeignOwner { .. } => Series::WriteForeign,
                     Refusal::Conflict { .. } => Series::WriteConflicting,
                     Refusal::Fenced { .. } => Series::WriteFenced,
+                    Refusal::Jump { .. } => Series::WriteJumping,
                 });
                 counters.refused(*refusal);
             }
@@ -89,6 +93,7 @@ impl Metrics {
             ReadOutcome::Refused(refusal) => {
                 counters.add(match refusal {
                     Refusal::ForeignOwner { .. } => Series::ReadForeign,
+                    Refusal::Jump { .. } => Series::ReadJumping,
                     _ => Series::ReadStale,
                 });
                 counters.refused(*refusal);
@@ -96,14 +101,10 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn request_refused(&self) {
-        self.requests_refused.fetch_add(1, Ordering::Relaxed);
-        metrics::counter!("resource_bad_requests_total").increment(1);
-    }
-
-    pub(crate) fn store_failed(&self) {
-        self.store_failures.fetch_add(1, Ordering::Relaxed);
-        metrics::counter!("resource_store_failures_total").increment(1);
+    /// Adds 1 to a counter without labels.
+    pub(crate) fn count(&self, plain: Plain) {
+        self.plain[plain as usize].fetch_add(1, Ordering::Relaxed);
+        metrics::counter!(plain.family().0).increment(1);
     }
 
     /// Returns the counters in the Prometheus text format, version 0.0.4.
@@ -128,12 +129,12 @@ impl Metrics {
                 }
             }
         }
-        let (name, help) = ("resource_bad_requests_total", "Requests that were not well-formed.");
-        family(text, name, help)?;
-        writeln!(text, "{name} {}", self.requests_refused.load(Ordering::Relaxed))?;
-        let (name, help) = ("resource_store_failures_total", "Requests that failed because the store did.");
-        family(text, name, help)?;
-        writeln!(text, "{name} {}", self.store_failures.load(Ordering::Relaxed))
+        for plain in Plain::ALL {
+            let (name, help) = plain.family();
+            family(text, name, help)?;
+            writeln!(text, "{name} {}", self.plain[plain as usize].load(Ordering::Relaxed))?;
+        }
+        Ok(())
     }
 
     /// Returns the counters of the key's resource type.
@@ -161,6 +162,48 @@ impl Metrics {
     }
 }
 
+/// A counter without labels, in the order in which they are rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plain {
+    BadRequests,
+    StoreFailures,
+    Unauthorized,
+    RateLimited,
+    ConnectionsRefused,
+    FencesSet,
+}
+
+impl Plain {
+    const ALL: [Self; 6] = [
+        Self::BadRequests,
+        Self::StoreFailures,
+        Self::Unauthorized,
+        Self::RateLimited,
+        Self::ConnectionsRefused,
+        Self::FencesSet,
+    ];
+
+    /// Returns its name and its help text.
+    const fn family(self) -> (&'static str, &'static str) {
+        match self {
+            Self::BadRequests => ("resource_bad_requests_total", "Requests that were not well-formed."),
+            Self::StoreFailures => {
+                ("resource_store_failures_total", "Requests that failed because the store did.")
+            }
+            Self::Unauthorized => {
+                ("resource_unauthorized_total", "Requests without an accepted bearer token.")
+            }
+            Self::RateLimited => {
+                ("resource_rate_limited_total", "Requests beyond the rate of their address.")
+            }
+            Self::ConnectionsRefused => {
+                ("resource_connections_refused_total", "Connections beyond the limit.")
+            }
+            Self::FencesSet => ("resource_fences_set_total", "Fences set by operators."),
+        }
+    }
+}
+
 /// A time series of each resource type, in the order in which they are rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Series {
@@ -172,13 +215,15 @@ enum Series {
     WriteForeign,
     WriteConflicting,
     WriteFenced,
+    WriteJumping,
     ReadAnswered,
     ReadStale,
     ReadForeign,
+    ReadJumping,
 }
 
 impl Series {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::StaleToken,
         Self::FencedOff,
         Self::WriteAccepted,
@@ -187,9 +232,11 @@ impl Series {
         Self::WriteForeign,
         Self::WriteConflicting,
         Self::WriteFenced,
+        Self::WriteJumping,
         Self::ReadAnswered,
         Self::ReadStale,
         Self::ReadForeign,
+        Self::ReadJumping,
     ];
 
     /// Returns the name of its metric, and that metric's help text.
@@ -207,8 +254,9 @@ impl Series {
             | Self::WriteStale
             | Self::WriteForeign
             | Self::WriteConflicting
-            | Self::WriteFenced => ("resource_writes_total", "Well-formed writes, by outcome."),
-            Self::ReadAnswered | Self::ReadStale | Self::ReadForeign => {
+            | Self::WriteFenced
+            | Self::WriteJumping => ("resource_writes_total", "Well-formed writes, by outcome."),
+            Self::ReadAnswered | Self::ReadStale | Self::ReadForeign | Self::ReadJumping => {
                 ("resource_reads_total", "Well-formed reads, by outcome.")
             }
         }
@@ -225,6 +273,7 @@ impl Series {
             Self::WriteForeign | Self::ReadForeign => Some(("outcome", "owner")),
             Self::WriteConflicting => Some(("outcome", "conflict")),
             Self::WriteFenced => Some(("outcome", "fenced")),
+            Self::WriteJumping | Self::ReadJumping => Some(("outcome", "jump")),
             Self::ReadAnswered => Some(("outcome", "answered")),
         }
     }
@@ -262,7 +311,7 @@ impl Counters {
         if let Refusal::Stale { .. } = refusal {
             self.add(Series::StaleToken);
         }
-        if refusal.seen().is_some() {
+        if !matches!(refusal, Refusal::Conflict { .. }) {
             self.add(Series::FencedOff);
         }
     }

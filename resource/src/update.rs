@@ -206,6 +206,9 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
             ReadAnswer::Stale { seen, .. } | ReadAnswer::ForeignOwner { seen, .. } => {
                 return Err(UpdateError::Fenced { seen });
             }
+            ReadAnswer::Jump { seen, got, .. } => {
+                return Err(UpdateError::Fenced { seen: seen.unwrap_or(got) });
+            }
         };
         self.pause(update, Step::Read).await;
         if !update.work.is_zero() {
@@ -223,6 +226,10 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
             PutAnswer::Refused(
                 Refusal::Fenced { seen } | Refusal::Stale { seen, .. } | Refusal::ForeignOwner { seen, .. },
             ) => Err(UpdateError::Fenced { seen }),
+            // Unreachable: a conditional write has no token.
+            PutAnswer::Refused(Refusal::Jump { seen, got, .. }) => {
+                Err(UpdateError::Fenced { seen: seen.unwrap_or(got) })
+            }
         }
     }
 

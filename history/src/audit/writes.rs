@@ -89,6 +89,12 @@ impl<'h> Judge<'h> for Writes<'h> {
                     self.resources.entry(key).or_default().keep_read(read);
                 }
             }
+            // The operator vouches for it that no higher token will come: the rule goes on from the new one.
+            Kind::FenceSet { key, token, .. } => {
+                let set = Write { at, owner: None, token: *token, seq: u64::MAX };
+                let written = (*token > 0).then_some(set);
+                self.resources.insert(key, Resource { written, read: None });
+            }
             _ => {}
         }
     }

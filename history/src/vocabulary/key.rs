@@ -26,6 +26,7 @@ impl Kind {
             | Self::ConditionalAccepted { key, .. }
             | Self::ConditionalRepeated { key, .. }
             | Self::ConditionalRejected { key, .. }
+            | Self::FenceSet { key, .. }
             | Self::SectionEntered { key, .. }
             | Self::SectionLeft { key, .. }
             | Self::WriteSent { key, .. }

@@ -66,6 +66,9 @@ macro_rules! with_lease_events {
                     key: Name, owner: Option<Name>, expected: u64, version: Option<u64>,
                     seen: Option<u64>, outcome: Option<Name>
                 }
+                /// An operator set the highest token that the resource has seen from `seen` to `token`; 0 is
+                /// none.
+                FenceSet = "fence_set" { key: Name, token: u64, seen: u64 }
             }
             "worker" {
                 /// The worker believes that it holds the lock and enters its critical section.

@@ -1,7 +1,7 @@
-use history::VerdictKind;
+use history::{Kind, VerdictKind};
 
 use crate::story::{
-    accepted, accepted_number, accepted_unnamed, acquired, claimed, entered, judge, left, lines, only,
+    accepted, accepted_number, accepted_unnamed, acquired, claimed, entered, judge, key, left, lines, only,
     rejected, repeated,
 };
 
@@ -98,4 +98,16 @@ fn a_writer_without_an_owner_is_named_by_its_token() {
         (4, "resource", accepted_unnamed(1, 2)),
     ]);
     assert_eq!(lines(&verdicts), ["stale_write a b"]);
+}
+
+#[test]
+fn after_an_operator_has_set_the_fence_the_rule_goes_on_from_there() {
+    let poisoned = [(1, "resource", accepted("a", 34, 1)), (2, "resource", accepted("x", u64::MAX, 2))];
+    let set = (3, "resource", Kind::FenceSet { key: key(), token: 34, seen: u64::MAX });
+    let next = (4, "resource", accepted("b", 35, 3));
+    assert_eq!(lines(&judge(poisoned.clone().into_iter().chain([next.clone()]))), ["stale_write b x"]);
+    assert_eq!(judge(poisoned.clone().into_iter().chain([set.clone(), next])), []);
+    let late = (4, "resource", accepted("c", 33, 3));
+    let verdicts = judge(poisoned.into_iter().chain([set, late]));
+    only(VerdictKind::StaleWrite, &verdicts);
 }

@@ -46,7 +46,7 @@ pub(crate) fn owner(worker: &str) -> Name {
     if worker.contains(':') { worker.into() } else { format!("{worker}:7f3c9e12").as_str().into() }
 }
 
-fn key() -> Name {
+pub(crate) fn key() -> Name {
     KEY.into()
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod contend;
 pub(crate) mod experiment;
 pub(crate) mod fencing;
 pub(crate) mod fill;
+mod guards;
 pub(crate) mod lock;
 pub(crate) mod metrics;
 pub(crate) mod peers;

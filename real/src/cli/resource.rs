@@ -10,8 +10,9 @@ use real::stop::Stop;
 use real::store::{Blocking, PostgresStore};
 use resource::Fencing;
 use resource::http::{App, Config};
-use resource::store::{MemoryStore, RedbStore};
+use resource::store::{FenceAdmin, MemoryStore, RedbStore};
 
+use super::guards::GuardArgs;
 use super::tls::ServerTls;
 use super::{Identity, Outcome, fencing, print};
 
@@ -33,6 +34,8 @@ pub(crate) struct Resource {
     /// Refuses stale tokens (on), or accepts every write (off).
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser(), default_value = "on")]
     fence: Fencing,
+    #[command(flatten)]
+    guards: GuardArgs,
     #[command(flatten)]
     tls: ServerTls,
     #[command(flatten)]
@@ -61,7 +64,8 @@ impl Resource {
             let scheme = if tls.is_some() { "https://" } else { "" };
             print(&format!("listening on {scheme}{}\n", listener.local_addr()?))?;
             // A server that was told to end has done its work: 0, unlike a command that was interrupted.
-            stop.or(serve_resource(listener, app, tls)).await;
+            let limit = self.guards.max_connections();
+            stop.or(serve_resource(listener, app, tls, limit)).await;
             Ok::<_, Box<dyn Error>>(())
         })?;
         super::finish(recording)?;
@@ -69,9 +73,12 @@ impl Resource {
     }
 
     async fn app(&self) -> Result<App, Box<dyn Error>> {
-        let config = Config { fencing: self.fence, ..Config::default() };
-        Ok(match self.store {
-            StoreKind::Memory => App::new(Arc::new(MemoryStore::new()), config),
+        let max_jump = self.guards.max_jump(self.fence)?;
+        match self.store {
+            StoreKind::Memory => {
+                let store = MemoryStore::new();
+                self.serve(max_jump.into_iter().fold(store, MemoryStore::with_max_jump))
+            }
             StoreKind::Redb => {
                 let store = RedbStore::open(&self.path);
                 let store = store.map_err(|error| {
@@ -80,12 +87,17 @@ impl Resource {
                         self.path.display()
                     )
                 })?;
-                App::new(Arc::new(Blocking::new(store)), config)
+                self.serve(Blocking::new(max_jump.into_iter().fold(store, RedbStore::with_max_jump)))
             }
             StoreKind::Postgres => {
                 let url = self.postgres.as_deref().unwrap_or_default();
-                App::new(Arc::new(PostgresStore::connect(url).await?), config)
+                self.serve(PostgresStore::connect_within(url, max_jump).await?)
             }
-        })
+        }
+    }
+
+    fn serve<S: FenceAdmin>(&self, store: S) -> Result<App, Box<dyn Error>> {
+        let (store, config) = (Arc::new(store), Config { fencing: self.fence, ..Config::default() });
+        self.guards.guard(App::new(Arc::clone(&store), config), store)
     }
 }

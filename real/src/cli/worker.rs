@@ -1,5 +1,6 @@
 //! `worker`: runs the lab's worker.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use real::pause::{How, Pause};
 use real::work::{Done, Plan, carry_out};
 use resource::worker::Step;
 
+use super::guards;
 use super::lock::LockArgs;
 use super::metrics::MetricsArgs;
 use super::tls::ClientTls;
@@ -64,6 +66,9 @@ pub(crate) struct Worker {
     /// The timeout for acquiring the lock.
     #[arg(long, env = "DLOCK_ACQUIRE_TIMEOUT", value_parser = span::parse, default_value = "30s")]
     acquire_timeout: Duration,
+    /// The file with the bearer token for the resource.
+    #[arg(long, env = "DLOCK_RESOURCE_TOKEN_FILE", value_name = "FILE")]
+    resource_token_file: Option<PathBuf>,
     #[command(flatten)]
     tls: ClientTls,
     #[command(flatten)]
@@ -108,6 +113,7 @@ impl Worker {
             servers: self.lock.servers()?,
             resource,
             resource_tls,
+            resource_token: self.resource_token_file.as_deref().map(guards::token).transpose()?,
             ttl: self.lock.ttl,
             work: self.work,
             pause: Pause { at, how },

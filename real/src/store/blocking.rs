@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use resource::ResourceKey;
 use resource::fence::{Fencing, WriteOutcome};
-use resource::store::{Read, ReadOutcome, Store, StoreError, Write};
+use resource::store::{FenceAdmin, FenceChange, Read, ReadOutcome, SetOutcome, Store, StoreError, Write};
 use tokio::runtime::Handle;
 
 /// Runs the calls of a store on threads that may block, so that other tasks continue while it syncs its disk.
@@ -37,6 +37,18 @@ impl<S: Store> Store for Blocking<S> {
     ) -> Result<ReadOutcome, StoreError> {
         let (store, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
         apart(move |executor| executor.block_on(store.read(&key, &read, fencing))).await?
+    }
+}
+
+impl<S: FenceAdmin> FenceAdmin for Blocking<S> {
+    async fn set_fence(&self, key: &ResourceKey, change: &FenceChange) -> Result<SetOutcome, StoreError> {
+        let (store, key, change) = (Arc::clone(&self.0), key.clone(), change.clone());
+        apart(move |executor| executor.block_on(store.set_fence(&key, &change))).await?
+    }
+
+    async fn fence_changes(&self, key: &ResourceKey) -> Result<Vec<FenceChange>, StoreError> {
+        let (store, key) = (Arc::clone(&self.0), key.clone());
+        apart(move |executor| executor.block_on(store.fence_changes(&key))).await?
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stores for the live resource: the library's stores on threads that may block, PostgreSQL, and blobs
 //! guarded by a store.
 
+mod admin;
 mod blob;
 mod blocking;
 mod migrate;

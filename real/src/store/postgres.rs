@@ -18,7 +18,7 @@ use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod
 use futures_util::future::join;
 use resource::fence::{Fence, Fencing, LastWrite, Mark, WriteOutcome};
 use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
-use resource::{BodyDigest, ResourceKey, event};
+use resource::{BodyDigest, MaxJump, ResourceKey, event};
 use tokio::sync::Mutex;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Row};
@@ -37,13 +37,14 @@ const GATES: usize = 64;
 /// Decisions about a key are reported in their order by one service. Several services on one database are as
 /// safe, but their reports may be out of order by some microseconds: the audit log has the order.
 #[derive(Clone)]
-pub struct PostgresStore(Arc<Inner>);
+pub struct PostgresStore(pub(super) Arc<Inner>);
 
-struct Inner {
-    pool: Pool,
+pub(super) struct Inner {
+    pub(super) pool: Pool,
     /// Gates by the key's hash, locked from before a decision until its event is emitted: otherwise the next
     /// decision could be reported first.
     gates: Box<[Mutex<()>]>,
+    max_jump: Option<MaxJump>,
 }
 
 /// Why no store is available at this URL.
@@ -74,6 +75,16 @@ impl PostgresStore {
     ///
     /// [`ConnectError`] says what to do.
     pub async fn connect(url: &str) -> Result<Self, ConnectError> {
+        Self::connect_within(url, None).await
+    }
+
+    /// Connects as [`PostgresStore::connect`] does, and refuses tokens above `max_jump`, as long as fencing
+    /// is on.
+    ///
+    /// # Errors
+    ///
+    /// As [`PostgresStore::connect`].
+    pub async fn connect_within(url: &str, max_jump: Option<MaxJump>) -> Result<Self, ConnectError> {
         let config =
             Config::from_str(url).map_err(|source| ConnectError::Url { url: url.to_owned(), source })?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
@@ -90,7 +101,7 @@ impl PostgresStore {
         migrate(&mut client).await.map_err(|error| ConnectError::Migrate(explain(&error)))?;
         drop(client);
         let gates = std::iter::repeat_with(|| Mutex::new(())).take(GATES).collect();
-        Ok(Self(Arc::new(Inner { pool, gates })))
+        Ok(Self(Arc::new(Inner { pool, gates, max_jump })))
     }
 }
 
@@ -119,7 +130,7 @@ impl Store for PostgresStore {
 /// Completes a decision even if the caller is gone: otherwise a commit in transit would take effect
 /// unreported.
 #[allow(clippy::disallowed_methods, reason = "this store is live only")]
-async fn apart<T: Send + 'static>(
+pub(super) async fn apart<T: Send + 'static>(
     decision: impl Future<Output = Result<T, StoreError>> + Send + 'static,
 ) -> Result<T, StoreError> {
     tokio::spawn(decision).await.map_err(|error| StoreError::Unavailable(Box::new(error)))?
@@ -137,7 +148,7 @@ impl Inner {
         let mut client = self.pool.get().await.map_err(failed)?;
         let transaction = client.transaction().await.map_err(failed)?;
         let mut fence = load(&lock_row(&transaction, key).await?)?;
-        let outcome = fence.write(write.guard, write.owner.as_ref(), digest, fencing);
+        let outcome = fence.write_within(self.max_jump, write.guard, write.owner.as_ref(), digest, fencing);
         // A dropped transaction is rolled back.
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             save(&transaction, key, &fence, Some(&write.body)).await?;
@@ -161,14 +172,14 @@ impl Inner {
                 None => Snapshot { value: None, version: 0, max_fence: None },
                 Some(row) => snapshot(&row, &load(&row)?)?,
             }),
-            Some(mark) => claim(&transaction, key, &mark, fencing).await?,
+            Some(mark) => claim(&transaction, key, &mark, self.max_jump, fencing).await?,
         };
         transaction.commit().await.map_err(failed)?;
         event::read_decided(key, read, &outcome);
         Ok(outcome)
     }
 
-    fn gate(&self, key: &ResourceKey) -> &Mutex<()> {
+    pub(super) fn gate(&self, key: &ResourceKey) -> &Mutex<()> {
         let digest = BodyDigest::of(key.as_str().as_bytes());
         &self.gates[usize::from(digest.as_bytes()[0]) % GATES]
     }
@@ -178,12 +189,13 @@ async fn claim(
     transaction: &Transaction<'_>,
     key: &ResourceKey,
     mark: &Mark,
+    max_jump: Option<MaxJump>,
     fencing: Fencing,
 ) -> Result<ReadOutcome, StoreError> {
     let row = lock_row(transaction, key).await?;
     let mut fence = load(&row)?;
     let before = fence.highest.clone();
-    if let Err(refusal) = fence.claim(mark, fencing) {
+    if let Err(refusal) = fence.claim_within(max_jump, mark, fencing) {
         return Ok(ReadOutcome::Refused(refusal));
     }
     if fence.highest != before {
@@ -193,7 +205,7 @@ async fn claim(
 }
 
 /// Locks the row of `key` until the transaction ends; creates it if it does not exist.
-async fn lock_row(transaction: &Transaction<'_>, key: &ResourceKey) -> Result<Row, StoreError> {
+pub(super) async fn lock_row(transaction: &Transaction<'_>, key: &ResourceKey) -> Result<Row, StoreError> {
     if let Some(row) = find(transaction, key, "FOR UPDATE").await? {
         return Ok(row);
     }
@@ -216,7 +228,7 @@ async fn find(
 }
 
 /// Writes the fence; for an accepted write also the value and its line in the audit log.
-async fn save(
+pub(super) async fn save(
     transaction: &Transaction<'_>,
     key: &ResourceKey,
     fence: &Fence,
@@ -263,7 +275,7 @@ async fn save_value(
     row.and(line).map(drop).map_err(failed)
 }
 
-fn failed(error: impl Error + Send + Sync + 'static) -> StoreError {
+pub(super) fn failed(error: impl Error + Send + Sync + 'static) -> StoreError {
     StoreError::Unavailable(explain(&error).into())
 }
 

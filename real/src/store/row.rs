@@ -93,6 +93,6 @@ fn last_write(
     Ok(LastWrite { guard, owner, digest })
 }
 
-fn corrupt(_: tokio_postgres::Error) -> StoreError {
+pub(super) fn corrupt(_: tokio_postgres::Error) -> StoreError {
     StoreError::Corrupt("a column has another type: the tables are not those of this program")
 }

@@ -8,7 +8,8 @@
 //! # Map, in the order of reading
 //!
 //! 1. The rule: [`Fence`] judges each request by its [`Position`]; [`Guard`] is the condition of a write,
-//!    [`WriteOutcome`] and [`Refusal`] are the answers. Pure: no clock, no store, no network.
+//!    [`WriteOutcome`] and [`Refusal`] are the answers. [`MaxJump`] refuses tokens that no lock has granted,
+//!    [`Fence::set`] undoes one that was accepted. Pure: no clock, no store, no network.
 //! 2. The names: [`ResourceKey`] of the resource, [`OwnerToken`] of the holder, [`BodyDigest`] of a write.
 //! 3. The transaction: `check` moves the fence up in the caller's transaction and writes an audit row;
 //!    `Entry` is the write that it judges, and `Stop` each reason not to go on. `migrate` creates the tables.
@@ -17,12 +18,16 @@
 
 // The digest of a body.
 mod digest;
+// The largest step of a token above the highest one seen.
+mod jump;
 // The name of a resource, in text and in a URL.
 mod key;
 // The owner token that came with a request.
 mod owner;
 // The rule over positions: pure, no I/O.
 mod rule;
+// An operator sets a fence to another token.
+mod set;
 // A fence column in a table of the user.
 mod table;
 // The check in a transaction of the user.
@@ -30,11 +35,13 @@ mod table;
 mod transaction;
 
 pub use digest::BodyDigest;
+pub use jump::MaxJump;
 pub use key::{KEY_BYTES_MAX, KeyError, ResourceKey};
 pub use owner::{OWNER_BYTES_MAX, OwnerError, OwnerToken};
 pub use rule::{
     Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
 };
+pub use set::FenceMoved;
 pub use table::{FencedTable, NotApplied, TooLarge, bigint};
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
 pub use transaction::{

@@ -40,6 +40,16 @@ pub enum ReadAnswer {
         /// The claimed token.
         got: FencingToken,
     },
+    /// The claimed token is so far above the highest seen that it can't come from the lock: see
+    /// [`MaxJump`](crate::MaxJump).
+    Jump {
+        /// The highest token seen; `None` if there was none.
+        seen: Option<FencingToken>,
+        /// The claimed token.
+        got: FencingToken,
+        /// The largest token that the key accepts now.
+        max: u64,
+    },
 }
 
 /// The request got no answer of the fence check.
@@ -51,7 +61,8 @@ pub enum ClientError {
     /// The request was sent, and no answer came: it may be applied, or be applied later.
     #[error("the request may or may not be applied: {0}")]
     Unknown(Failure),
-    /// The service refused the request as malformed: nothing is stored, and a retry can't succeed.
+    /// The service refused the request as malformed, or for want of a bearer token: nothing is stored, and a
+    /// retry can't succeed.
     #[error("the service refused the request ({status}): {error}; {help}")]
     Refused {
         /// The HTTP status.
@@ -72,6 +83,8 @@ pub enum Failure {
     Network(String),
     /// The service answered with its own failure, or with an invalid answer.
     Service(String),
+    /// This address sends too many requests. A retry is allowed after this time.
+    RateLimited(Duration),
 }
 
 impl fmt::Display for Failure {
@@ -79,6 +92,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Timeout => f.write_str("the deadline passed"),
             Self::Network(what) | Self::Service(what) => f.write_str(what),
+            Self::RateLimited(wait) => {
+                write!(f, "this address sends too many requests; retry after {} s", wait.as_secs())
+            }
         }
     }
 }

@@ -7,11 +7,13 @@ use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use serde::Deserialize;
 
+use std::time::Duration;
+
 use super::{ClientError, Failure, PutAnswer, ReadAnswer, not_sent};
 use crate::OwnerToken;
 use crate::ResourceKey;
 use crate::fence::{Guard, Refusal};
-use crate::http::answer::{Conflict, Explained, Refused, Value, Written};
+use crate::http::answer::{Conflict, Explained, Jumped, Refused, Value, Written};
 use crate::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
 use crate::store::{Read, Write};
 
@@ -61,6 +63,7 @@ pub(super) fn put_answer(status: StatusCode, body: &[u8]) -> Result<PutAnswer, C
         StatusCode::PRECONDITION_FAILED => {
             Ok(PutAnswer::Refused(parse::<Conflict<'_>>(status, body)?.into_refusal()))
         }
+        StatusCode::UNPROCESSABLE_ENTITY => jump(body).map(PutAnswer::Refused),
         _ => Err(failure(status, body)),
     }
 }
@@ -75,7 +78,11 @@ pub(super) fn read_answer(status: StatusCode, body: &[u8]) -> Result<ReadAnswer,
             Refusal::Stale { seen, got } => Ok(ReadAnswer::Stale { seen, got }),
             Refusal::ForeignOwner { seen, got } => Ok(ReadAnswer::ForeignOwner { seen, got }),
             // A claim has a token, and names no version.
-            Refusal::Fenced { .. } | Refusal::Conflict { .. } => Err(garbled(status)),
+            _ => Err(garbled(status)),
+        },
+        StatusCode::UNPROCESSABLE_ENTITY => match jump(body)? {
+            Refusal::Jump { seen, got, max } => Ok(ReadAnswer::Jump { seen, got, max }),
+            _ => Err(garbled(status)),
         },
         _ => Err(failure(status, body)),
     }
@@ -86,11 +93,20 @@ fn refusal(body: &[u8]) -> Result<Refusal, ClientError> {
     refused.into_refusal().ok_or_else(|| garbled(StatusCode::CONFLICT))
 }
 
-/// Returns the error for any status but 200, 409 and 412. The service explains a request that it refuses, and
+fn jump(body: &[u8]) -> Result<Refusal, ClientError> {
+    let jumped = parse::<Jumped<'_>>(StatusCode::UNPROCESSABLE_ENTITY, body)?;
+    jumped.into_refusal().ok_or_else(|| garbled(StatusCode::UNPROCESSABLE_ENTITY))
+}
+
+/// Returns the error for any status but 200, 409, 412 and 422. The service explains a request that it refuses, and
 /// stores nothing of it; after any other answer, a proxy's for example, the fate of the request is unknown.
 fn failure(status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<Explained<'_>>(body) {
-        Ok(Explained { error, help }) if status.is_client_error() => ClientError::Refused {
+        // The service refuses such a request before it looks at it: a retry is safe, and may succeed.
+        Ok(Explained { retry_after: Some(seconds), .. }) if status == StatusCode::TOO_MANY_REQUESTS => {
+            ClientError::NotSent(Failure::RateLimited(Duration::from_secs(seconds)))
+        }
+        Ok(Explained { error, help, .. }) if status.is_client_error() => ClientError::Refused {
             status: status.as_u16(),
             error: error.into_owned(),
             help: help.into_owned(),

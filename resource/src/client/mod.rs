@@ -17,6 +17,7 @@ use dlock::{Elapsed, FencingToken, Instant, Runtime, timeout_at};
 use dlock_runtime::{probes, reached, sometimes};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -25,6 +26,7 @@ pub use self::answer::{ClientError, Failure, PutAnswer, ReadAnswer, Retry};
 use self::message::{put_answer, put_request, read_answer, read_request};
 use crate::OwnerToken;
 use crate::ResourceKey;
+use crate::bearer::BearerToken;
 use crate::store::{Read, Write};
 
 /// A client of one resource service. Calls that overlap have connections of their own; one is kept.
@@ -58,6 +60,7 @@ pub struct Client<R: Runtime> {
     address: Box<str>,
     #[cfg(feature = "tls")]
     tls: Option<TlsConnector>,
+    bearer: Option<BearerToken>,
     /// The idle connection. A request takes it out and puts it back once its whole answer has been read: a
     /// dropped or failed call drops its connection, so no later call reads another's answer.
     idle: Mutex<Option<Connection>>,
@@ -73,6 +76,7 @@ impl<R: Runtime> Client<R> {
             address: address.into(),
             #[cfg(feature = "tls")]
             tls: None,
+            bearer: None,
             idle: Mutex::new(None),
         }
     }
@@ -82,6 +86,12 @@ impl<R: Runtime> Client<R> {
     #[cfg(feature = "tls")]
     pub fn over_tls(runtime: R, address: &str, connector: TlsConnector) -> Self {
         Self { tls: Some(connector), ..Self::new(runtime, address) }
+    }
+
+    /// Sends `token` with each request. Anyone on the way can read it: use TLS.
+    #[must_use]
+    pub fn with_bearer(self, token: BearerToken) -> Self {
+        Self { bearer: Some(token), ..self }
     }
 
     /// Writes to `key` once.
@@ -217,7 +227,11 @@ impl<R: Runtime> Client<R> {
                     return answered;
                 }
             };
-            if self.runtime.now() + retry.pause >= deadline {
+            let pause = match &failure {
+                Failure::RateLimited(wait) => retry.pause.max(*wait),
+                _ => retry.pause,
+            };
+            if self.runtime.now() + pause >= deadline {
                 sometimes!(self.runtime, write_unanswered, unknown);
                 return Err(if unknown {
                     ClientError::Unknown(failure)
@@ -225,7 +239,7 @@ impl<R: Runtime> Client<R> {
                     ClientError::NotSent(failure)
                 });
             }
-            self.runtime.sleep_until(self.runtime.now() + retry.pause).await;
+            self.runtime.sleep_until(self.runtime.now() + pause).await;
         }
     }
 
@@ -241,7 +255,9 @@ impl<R: Runtime> Client<R> {
             if self.runtime.now() >= deadline {
                 return Err(ClientError::NotSent(Failure::Timeout));
             }
-            match timeout_at(&self.runtime, deadline, round_trip(&mut connection, request()?)).await {
+            match timeout_at(&self.runtime, deadline, round_trip(&mut connection, self.signed(request()?)?))
+                .await
+            {
                 Ok(Ok(answer)) => {
                     self.check_in(connection);
                     return Ok(answer);
@@ -252,6 +268,17 @@ impl<R: Runtime> Client<R> {
                 Err(Elapsed) => return Err(ClientError::Unknown(Failure::Timeout)),
             }
         }
+    }
+
+    /// Adds the bearer token, if there is one.
+    fn signed(&self, mut request: Request<Full<Bytes>>) -> Result<Request<Full<Bytes>>, ClientError> {
+        if let Some(token) = &self.bearer {
+            let mut value = HeaderValue::try_from(token.authorization()).map_err(not_sent)?;
+            // Its `Debug` does not show it.
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        Ok(request)
     }
 
     /// Returns a connection that is ready for a request, and whether it has served one before.

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, CONTENT_TYPE, ETAG, HeaderValue};
+use axum::http::header::{
+    ALLOW, CONNECTION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use axum::http::{Response as HttpResponse, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -18,6 +20,9 @@ const STALE: &str = "stale fencing token";
 const FOREIGN_OWNER: &str = "fencing token of another owner";
 const CONFLICT: &str = "the version has changed";
 const FENCED: &str = "fencing token required";
+const JUMP: &str = "fencing token too far above the highest seen";
+const JUMP_HELP: &str = "send the token of your lock as it is; if the lock has granted it, an operator can set \
+     the fence of this key nearer to it (POST /admin/fence/{key}), or start the resource with another --max-jump";
 const HEX: &str = "hex";
 
 /// The body of a 200 to a write.
@@ -57,11 +62,25 @@ pub(crate) struct Conflict<'a> {
     current: u64,
 }
 
+/// The body of a 422.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Jumped<'a> {
+    error: Cow<'a, str>,
+    /// Zero if there was none.
+    seen: u64,
+    got: u64,
+    max: u64,
+    help: Cow<'a, str>,
+}
+
 /// The body of every other refusal.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Explained<'a> {
     pub(crate) error: Cow<'a, str>,
     pub(crate) help: Cow<'a, str>,
+    /// The seconds after which a retry is allowed, if the request was refused for the moment only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_after: Option<u64>,
 }
 
 /// Why a request could not reach the fence rule.
@@ -70,6 +89,8 @@ pub(super) struct Problem {
     status: StatusCode,
     error: Cow<'static, str>,
     help: &'static str,
+    header: Option<(HeaderName, &'static str)>,
+    retry_after: Option<u64>,
 }
 
 impl Problem {
@@ -77,15 +98,59 @@ impl Problem {
         status: StatusCode::NOT_FOUND,
         error: Cow::Borrowed("nothing is served at this path"),
         help: "use /r/{key} or /metrics; write a slash within a key as %2F",
+        ..Self::EMPTY
     };
     pub(super) const METHOD_NOT_ALLOWED: Self = Self {
         status: StatusCode::METHOD_NOT_ALLOWED,
         error: Cow::Borrowed("the method is not allowed here"),
         help: "write with PUT /r/{key}, read with GET /r/{key} and GET /metrics",
+        header: Some((ALLOW, "GET, HEAD, PUT")),
+        ..Self::EMPTY
+    };
+    pub(super) const ADMIN_METHOD_NOT_ALLOWED: Self = Self {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        error: Cow::Borrowed("the method is not allowed here"),
+        help: "show a fence with GET /admin/fence/{key}, set it with POST /admin/fence/{key}",
+        header: Some((ALLOW, "GET, HEAD, POST")),
+        ..Self::EMPTY
+    };
+    /// It says nothing of the token that was sent: anyone may read it.
+    pub(super) const UNAUTHORIZED: Self = Self {
+        status: StatusCode::UNAUTHORIZED,
+        error: Cow::Borrowed("the request has no accepted bearer token"),
+        help: "send one header `Authorization: Bearer TOKEN` with a token that this service was given",
+        header: Some((WWW_AUTHENTICATE, "Bearer realm=\"resource\"")),
+        ..Self::EMPTY
+    };
+    /// The answer to a connection beyond the limit.
+    pub(super) const BUSY: Self = Self {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        error: Cow::Borrowed("the service has as many connections as it may have; nothing was applied"),
+        help: "close idle connections, or try again later; the operator can raise --max-connections",
+        header: Some((CONNECTION, "close")),
+        retry_after: Some(1),
+    };
+    const EMPTY: Self = Self {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        error: Cow::Borrowed(""),
+        help: "",
+        header: None,
+        retry_after: None,
     };
 
     pub(super) fn bad_request(error: impl Into<Cow<'static, str>>, help: &'static str) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, error: error.into(), help }
+        Self { status: StatusCode::BAD_REQUEST, error: error.into(), help, ..Self::EMPTY }
+    }
+
+    /// Returns the refusal of a client that must wait `seconds`.
+    pub(super) fn too_many_requests(seconds: u64) -> Self {
+        Self {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            error: "this address sends too many requests; nothing was applied".into(),
+            help: "wait as long as Retry-After says; the operator can raise --rate",
+            retry_after: Some(seconds),
+            ..Self::EMPTY
+        }
     }
 
     pub(super) fn oversized_body(bytes_max: usize) -> Self {
@@ -93,6 +158,7 @@ impl Problem {
             status: StatusCode::PAYLOAD_TOO_LARGE,
             error: format!("the body is larger than {bytes_max} bytes").into(),
             help: "send a smaller value, or the name of where the large one is stored",
+            ..Self::EMPTY
         }
     }
 
@@ -109,11 +175,13 @@ impl From<StoreError> for Problem {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 error: error.to_string().into(),
                 help: "the request may have been applied: repeat the very same one with its X-Lock-Owner",
+                ..Self::EMPTY
             },
             StoreError::Corrupt(_) => Self {
                 status: StatusCode::INTERNAL_SERVER_ERROR,
                 error: error.to_string().into(),
                 help: "the stored record can't be read: restore the store from a backup",
+                ..Self::EMPTY
             },
         }
     }
@@ -121,10 +189,13 @@ impl From<StoreError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let allow = self.status == StatusCode::METHOD_NOT_ALLOWED;
-        let mut response = json(self.status, &Explained { error: self.error, help: self.help.into() });
-        if allow {
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, PUT"));
+        let Self { status, error, help, header, retry_after } = self;
+        let mut response = json(status, &Explained { error, help: help.into(), retry_after });
+        if let Some((name, value)) = header {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
         response
     }
@@ -148,6 +219,16 @@ pub(super) fn read(outcome: ReadOutcome) -> Response {
     }
 }
 
+/// Returns a 200 with this body.
+pub(super) fn ok(body: &impl Serialize) -> Response {
+    json(StatusCode::OK, body)
+}
+
+/// Returns a 409 with this body.
+pub(super) fn conflict(body: &impl Serialize) -> Response {
+    json(StatusCode::CONFLICT, body)
+}
+
 pub(super) fn metrics(text: String) -> Response {
     ([(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"))], text)
         .into_response()
@@ -163,6 +244,11 @@ fn refused(refusal: Refusal) -> Response {
         Refusal::Stale { seen, got } => conflict(STALE, seen, Some(got)),
         Refusal::ForeignOwner { seen, got } => conflict(FOREIGN_OWNER, seen, Some(got)),
         Refusal::Fenced { seen } => conflict(FENCED, seen, None),
+        Refusal::Jump { seen, got, max } => {
+            let (seen, got) = (seen.map_or(0, FencingToken::as_u64), got.as_u64());
+            let jumped = Jumped { error: JUMP.into(), seen, got, max, help: JUMP_HELP.into() };
+            json(StatusCode::UNPROCESSABLE_ENTITY, &jumped)
+        }
         Refusal::Conflict { expected, current } => {
             let conflict = Conflict { error: CONFLICT.into(), expected, current };
             tagged(current, json(StatusCode::PRECONDITION_FAILED, &conflict))
@@ -222,6 +308,14 @@ impl Refused<'_> {
             (FENCED, None) => Some(Refusal::Fenced { seen }),
             _ => None,
         }
+    }
+}
+
+impl Jumped<'_> {
+    /// Returns the refusal; `None` if the body is not from this service.
+    pub(crate) fn into_refusal(self) -> Option<Refusal> {
+        let got = FencingToken::new(self.got).filter(|_| self.error == JUMP)?;
+        Some(Refusal::Jump { seen: FencingToken::new(self.seen), got, max: self.max })
     }
 }
 

@@ -6,6 +6,7 @@
 //! PUT /r/{key}   If-None-Match: * [X-Lock-Owner: O]                    the same for V = 0, never written
 //! GET /r/{key}   [X-Fence-Token: N] [X-Lock-Owner: O]                  reads; with a token it claims N
 //! GET /metrics                                                         Prometheus text
+//! GET, POST /admin/fence/{key}                                         shows or sets a fence: see [`Admin`]
 //! ```
 //!
 //! The answers, all JSON but for the metrics:
@@ -18,8 +19,10 @@
 //! | 412 to a conditional write | `{"error":"the version has changed","expected":1,"current":2}`: read again |
 //! | 409 to a conditional write | `{"error":"fencing token required","seen":34}`: the key is written by holders of a lock |
 //! | 409 | `{"error":"stale fencing token","seen":34,"got":33}`, or `"fencing token of another owner"` |
+//! | 422 | `{"error":"fencing token too far above the highest seen","seen":34,"got":9999999,"max":1000034,"help":…}`, if the store has a [`MaxJump`](crate::MaxJump) |
+//! | 401, 429 | `{"error":…,"help":…}`: nothing was stored; the [`Guards`] want a bearer token, or fewer requests, from `Retry-After` seconds on |
 //! | 400, 404, 405, 413 | `{"error":…,"help":…}`: nothing was stored, and asking again is of no use |
-//! | 500, 503 | `{"error":…,"help":…}`: the store failed; the write may or may not be applied |
+//! | 500, 503 | `{"error":…,"help":…}`: the store failed; the write may or may not be applied. With `Retry-After` it is a connection beyond the limit, and nothing was applied |
 //!
 //! Each 200, and the 412, has the version as its `ETag`. It is the version of the value alone: a claim does
 //! not change it, though it raises `max_fence` beside the value. A write has either a token or a condition,
@@ -29,27 +32,34 @@
 //! a token, in a write or in a fenced read, refuses it, whatever its version. With fencing off the version
 //! alone decides.
 
+mod admin;
 pub(crate) mod answer;
+mod guard;
+mod rate;
 mod request;
+mod serve;
 
-use std::future::Future;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::Method;
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use dlock_runtime::{Probed, always, probes, sometimes};
-use hyper_util::rt::TokioIo;
-use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use self::admin::Admin;
 use self::answer::Problem;
+use self::guard::{Guarding, guard};
+pub use self::guard::{Guards, Peer};
+pub use self::rate::RateLimit;
+pub use self::serve::{refuse_connection, serve_connection, serve_peer};
 use crate::fence::{Fencing, Guard, Refusal, WriteOutcome};
 pub use crate::metrics::Metrics;
-use crate::store::{ReadOutcome, Store, Write};
+use crate::metrics::Plain;
+use crate::store::{FenceAdmin, ReadOutcome, Store, Write};
 
 /// The header with the fencing token: a whole number from 1 to 18446744073709551615.
 pub const FENCE_TOKEN: &str = "x-fence-token";
@@ -93,6 +103,9 @@ impl Default for Config {
 /// ```
 #[derive(Clone, Debug)]
 pub struct App {
+    /// The routes without the guards.
+    routes: Router,
+    guarding: Option<Arc<Guarding>>,
     router: Router,
     metrics: Arc<Metrics>,
 }
@@ -116,7 +129,40 @@ impl App {
     #[doc(hidden)]
     pub fn with_probes<S: Store>(store: Arc<S>, config: Config, probed: impl Probed) -> Self {
         let metrics = Arc::new(Metrics::default());
-        Self { router: router(Service { store, probed, config, metrics: metrics.clone() }), metrics }
+        let routes = router(Service { store, probed, config, metrics: metrics.clone() });
+        Self { router: routes.clone(), routes, guarding: None, metrics }
+    }
+
+    /// Puts guards in front of all routes, those of operators included. The [`Peer`] of a request is that of
+    /// its connection: [`serve_peer`].
+    #[must_use]
+    pub fn guarded(self, guards: Guards) -> Self {
+        let guarding = Guarding { guards, metrics: Arc::clone(&self.metrics) };
+        Self { guarding: Some(Arc::new(guarding)), ..self }.assembled()
+    }
+
+    /// Adds the routes of operators, who set the fences of `store`, which is that of the service:
+    ///
+    /// ```text
+    /// GET /admin/fence/{key}                                             {"max_fence":34,"changes":[…]}
+    /// POST /admin/fence/{key}  {"from":99,"to":34,"reason":"a test"}     {"max_fence":34}
+    /// ```
+    ///
+    /// A change is refused with 409 if the highest token seen is not `from`, and each one is recorded: see
+    /// [`FenceAdmin`], and when it is safe [`Fence::set`](crate::fence::Fence::set).
+    #[must_use]
+    pub fn administered<S: FenceAdmin>(self, store: Arc<S>, admin: Admin) -> Self {
+        let routes = self.routes.merge(admin::routes(store, admin, Arc::clone(&self.metrics)));
+        Self { routes, ..self }.assembled()
+    }
+
+    fn assembled(self) -> Self {
+        let routes = self.routes.clone();
+        let router = match &self.guarding {
+            None => routes,
+            Some(guarding) => routes.layer(from_fn_with_state(Arc::clone(guarding), guard)),
+        };
+        Self { router, ..self }
     }
 
     /// Returns the routes, for a server of your own.
@@ -128,56 +174,6 @@ impl App {
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
-}
-
-/// Serves one HTTP/1.1 connection on `stream` until the client closes it.
-///
-/// It sets no timer and sends no `Date`, since the service reads no clock. On the open internet, set a
-/// timeout for connections outside.
-///
-/// # Errors
-///
-/// The error of the connection; the service itself is unharmed.
-///
-/// # Example
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::sync::Arc;
-///
-/// use resource::http::{App, Config, serve_connection};
-/// use resource::store::MemoryStore;
-/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
-///
-/// let app = App::new(Arc::new(MemoryStore::new()), Config::default());
-/// // The server's end is a connection of a `TcpListener` in a service.
-/// let (mut client, server) = tokio::io::duplex(1024);
-/// tokio::spawn(serve_connection(server, &app));
-///
-/// let request = "PUT /r/orders:42 HTTP/1.1\r\nHost: resource\r\nContent-Length: 4\r\n";
-/// client.write_all(format!("{request}X-Fence-Token: 34\r\n\r\npaid").as_bytes()).await?;
-/// client.shutdown().await?;
-/// let mut answer = String::new();
-/// client.read_to_string(&mut answer).await?;
-/// assert!(answer.starts_with("HTTP/1.1 200 OK"));
-/// assert!(answer.ends_with(r#"{"version":1,"max_fence":34}"#));
-/// # Ok(())
-/// # }
-/// ```
-pub fn serve_connection<I>(
-    stream: I,
-    app: &App,
-) -> impl Future<Output = Result<(), hyper::Error>> + Send + use<I>
-where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    hyper::server::conn::http1::Builder::new()
-        .header_read_timeout(None)
-        .auto_date_header(false)
-        // A client may close its half after its request: a request that arrived whole is answered.
-        .half_close(true)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app.router()))
 }
 
 fn router<S: Store, P: Probed>(service: Service<S, P>) -> Router {
@@ -198,7 +194,7 @@ async fn resource<S: Store, P: Probed>(
     } else {
         service.read(request).await
     };
-    answer.unwrap_or_else(|problem| service.refuse(problem))
+    answer.unwrap_or_else(|problem| service.metrics.refuse(problem))
 }
 
 async fn scrape<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) -> Response {
@@ -206,11 +202,11 @@ async fn scrape<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) 
 }
 
 async fn not_found<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) -> Response {
-    service.refuse(Problem::NOT_FOUND)
+    service.metrics.refuse(Problem::NOT_FOUND)
 }
 
 async fn method_not_allowed<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) -> Response {
-    service.refuse(Problem::METHOD_NOT_ALLOWED)
+    service.metrics.refuse(Problem::METHOD_NOT_ALLOWED)
 }
 
 impl<S: Store, P: Probed> Service<S, P> {
@@ -274,13 +270,12 @@ impl<S: Store, P: Probed> Service<S, P> {
                 || !matches!(outcome, WriteOutcome::Refused(_))
         );
     }
+}
 
+impl Metrics {
+    /// Counts a request that did not reach the fence rule, and returns its answer.
     fn refuse(&self, problem: Problem) -> Response {
-        if problem.is_ours() {
-            self.metrics.store_failed();
-        } else {
-            self.metrics.request_refused();
-        }
+        self.count(if problem.is_ours() { Plain::StoreFailures } else { Plain::BadRequests });
         problem.into_response()
     }
 }

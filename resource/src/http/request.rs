@@ -35,7 +35,7 @@ pub(super) async fn put(
     request: Request<Body>,
     body_bytes_max: usize,
 ) -> Result<(ResourceKey, Write), Problem> {
-    let key = key(request.uri())?;
+    let key = key_of(request.uri())?;
     let headers = request.headers();
     let (token, expected) = (token(headers)?, expected(headers)?);
     let (seq, owner) = (seq(headers)?, owner(headers)?);
@@ -60,11 +60,15 @@ pub(super) async fn put(
 /// Parses a read.
 pub(super) fn read(request: &Request<Body>) -> Result<(ResourceKey, Read), Problem> {
     let headers = request.headers();
-    Ok((key(request.uri())?, Read { claim: token(headers)?, owner: owner(headers)? }))
+    Ok((key_of(request.uri())?, Read { claim: token(headers)?, owner: owner(headers)? }))
 }
 
-fn key(uri: &Uri) -> Result<ResourceKey, Problem> {
-    let segment = uri.path().strip_prefix("/r/").unwrap_or_default();
+fn key_of(uri: &Uri) -> Result<ResourceKey, Problem> {
+    key(uri.path().strip_prefix("/r/").unwrap_or_default())
+}
+
+/// Parses a segment of a path.
+pub(super) fn key(segment: &str) -> Result<ResourceKey, Problem> {
     ResourceKey::from_path_segment(segment).map_err(|error| Problem::bad_request(error.to_string(), KEY_HELP))
 }
 
@@ -130,7 +134,8 @@ fn invalid(name: &str, text: &str, help: &'static str) -> Problem {
     Problem::bad_request(format!("the header {name} can't be {shown:?}"), help)
 }
 
-async fn body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
+/// Reads a body of at most `bytes_max` bytes.
+pub(super) async fn body(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
     let collected = Limited::new(body, bytes_max).collect().await;
     collected.map(|body| body.to_bytes()).map_err(|error| unreadable(&*error, bytes_max))
 }

@@ -6,11 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use super::{CHANGES_MAX, FenceAdmin, FenceChange, SetOutcome};
 use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use crate::BodyDigest;
 use crate::ResourceKey;
 use crate::event;
-use crate::fence::{Fence, Fencing, WriteOutcome};
+use crate::fence::{Fence, Fencing, MaxJump, WriteOutcome};
 
 /// Keeps values and fences in a map. Every call completes at once.
 ///
@@ -33,18 +34,27 @@ use crate::fence::{Fence, Fencing, WriteOutcome};
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     entries: Mutex<BTreeMap<ResourceKey, Entry>>,
+    max_jump: Option<MaxJump>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Entry {
     fence: Fence,
     value: Option<Bytes>,
+    /// The changes of the fence by operators, the oldest first.
+    changes: Vec<FenceChange>,
 }
 
 impl MemoryStore {
     /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Refuses tokens above `max_jump`, as long as fencing is on.
+    #[must_use]
+    pub fn with_max_jump(self, max_jump: MaxJump) -> Self {
+        Self { max_jump: Some(max_jump), ..self }
     }
 
     /// Locks the entries. Each entry is complete after each statement, so a panic elsewhere leaves none half
@@ -63,7 +73,8 @@ impl Store for MemoryStore {
     ) -> Result<WriteOutcome, StoreError> {
         let digest = BodyDigest::of(&write.body);
         let mut entries = self.entries();
-        let outcome = entries.entry(key.clone()).or_default().write(write, digest, fencing);
+        let entry = entries.entry(key.clone()).or_default();
+        let outcome = entry.write(self.max_jump, write, digest, fencing);
         event::write_decided(key, write, digest, &outcome);
         Ok(outcome)
     }
@@ -81,7 +92,7 @@ impl Store for MemoryStore {
             ),
             Some(mark) => {
                 let entry = entries.entry(key.clone()).or_default();
-                match entry.fence.claim(&mark, fencing) {
+                match entry.fence.claim_within(self.max_jump, &mark, fencing) {
                     Ok(()) => ReadOutcome::Read(entry.snapshot()),
                     Err(refusal) => ReadOutcome::Refused(refusal),
                 }
@@ -92,9 +103,36 @@ impl Store for MemoryStore {
     }
 }
 
+impl FenceAdmin for MemoryStore {
+    async fn set_fence(&self, key: &ResourceKey, change: &FenceChange) -> Result<SetOutcome, StoreError> {
+        let mut entries = self.entries();
+        let mut fence = entries.get(key).map(|entry| entry.fence.clone()).unwrap_or_default();
+        if let Err(moved) = fence.set(change.from, change.to) {
+            return Ok(SetOutcome::Moved(moved));
+        }
+        let entry = entries.entry(key.clone()).or_default();
+        entry.fence = fence;
+        entry.changes.push(change.clone());
+        event::fence_set(key, change);
+        Ok(SetOutcome::Set)
+    }
+
+    async fn fence_changes(&self, key: &ResourceKey) -> Result<Vec<FenceChange>, StoreError> {
+        let entries = self.entries();
+        let changes = entries.get(key).map_or(&[][..], |entry| &entry.changes);
+        Ok(changes.iter().rev().take(CHANGES_MAX).cloned().collect())
+    }
+}
+
 impl Entry {
-    fn write(&mut self, write: &Write, digest: BodyDigest, fencing: Fencing) -> WriteOutcome {
-        let outcome = self.fence.write(write.guard, write.owner.as_ref(), digest, fencing);
+    fn write(
+        &mut self,
+        max_jump: Option<MaxJump>,
+        write: &Write,
+        digest: BodyDigest,
+        fencing: Fencing,
+    ) -> WriteOutcome {
+        let outcome = self.fence.write_within(max_jump, write.guard, write.owner.as_ref(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             self.value = Some(write.body.clone());
         }

@@ -1,10 +1,12 @@
 //! Stores of values and fences.
 
+mod admin;
 mod memory;
 mod redb;
 
 use std::future::Future;
 
+pub use self::admin::{CHANGES_MAX, FenceAdmin, FenceChange, SetOutcome};
 pub use self::memory::MemoryStore;
 pub use self::redb::RedbStore;
 use crate::ResourceKey;

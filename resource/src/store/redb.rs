@@ -6,15 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use dlock::FencingToken;
 use redb::{
-    Database, Durability, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction,
+    Database, Durability, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, TableError,
+    WriteTransaction,
 };
 
+use super::{CHANGES_MAX, FenceAdmin, FenceChange, SetOutcome};
 use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use crate::BodyDigest;
 use crate::OwnerToken;
 use crate::ResourceKey;
 use crate::event;
-use crate::fence::{Fence, Fencing, Guard, LastWrite, Mark, Position, WriteOutcome};
+use crate::fence::{Fence, Fencing, Guard, LastWrite, Mark, MaxJump, Position, WriteOutcome};
 
 /// A mark: token, sequence, owner.
 type MarkRow<'a> = (u64, u64, Option<&'a str>);
@@ -22,9 +24,15 @@ type MarkRow<'a> = (u64, u64, Option<&'a str>);
 /// contains the numbers of [`Guard::to_parts`].
 type FenceRow<'a> = (u64, Option<MarkRow<'a>>, Option<(MarkRow<'a>, &'a [u8; 32])>);
 
+type ChangeRow<'a> = (u64, u64, u64, &'a str, &'a str);
+
 /// In a table of their own, so that a claim does not write the value again.
 const FENCES: TableDefinition<'_, &str, FenceRow<'_>> = TableDefinition::new("fences");
 const VALUES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("values");
+
+/// The changes of fences by operators, numbered for each key: the token before, the token afterwards, the time,
+/// the operator and the reason. The table is created with its first row.
+const CHANGES: TableDefinition<'_, (&str, u64), ChangeRow<'_>> = TableDefinition::new("fence_changes");
 
 /// The size of the cache that redb keeps in memory.
 const CACHE_BYTES: usize = 16 << 20;
@@ -56,6 +64,7 @@ pub struct RedbStore {
     /// Locked from before a decision until its event is emitted: otherwise, a decision could overtake the
     /// event of the previous one. Writers exclude one another in redb anyway, and readers wait only briefly.
     deciding: Mutex<()>,
+    max_jump: Option<MaxJump>,
 }
 
 impl RedbStore {
@@ -81,6 +90,12 @@ impl RedbStore {
         Self::prepare(redb::Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(failed)?)
     }
 
+    /// Refuses tokens above `max_jump`, as long as fencing is on.
+    #[must_use]
+    pub fn with_max_jump(self, max_jump: MaxJump) -> Self {
+        Self { max_jump: Some(max_jump), ..self }
+    }
+
     /// Lets the database notice that its disk has failed, by an empty commit. Dropping the store then costs
     /// nothing; otherwise the drop would prepare a clean close in memory before it noticed. On a disk that
     /// works, it changes nothing that can be read.
@@ -96,7 +111,7 @@ impl RedbStore {
         transaction.open_table(FENCES).map_err(failed)?;
         transaction.open_table(VALUES).map_err(failed)?;
         transaction.commit().map_err(failed)?;
-        Ok(Self { database, deciding: Mutex::new(()) })
+        Ok(Self { database, deciding: Mutex::new(()), max_jump: None })
     }
 
     fn begin(&self) -> Result<WriteTransaction, StoreError> {
@@ -114,7 +129,7 @@ impl RedbStore {
     ) -> Result<WriteOutcome, StoreError> {
         let transaction = self.begin()?;
         let mut fence = load(&transaction, key)?;
-        let outcome = fence.write(write.guard, write.owner.as_ref(), digest, fencing);
+        let outcome = fence.write_within(self.max_jump, write.guard, write.owner.as_ref(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             commit(transaction, key, &fence, &write.body)?;
         }
@@ -125,7 +140,7 @@ impl RedbStore {
         let transaction = self.begin()?;
         let mut fence = load(&transaction, key)?;
         let before = fence.highest.clone();
-        if let Err(refusal) = fence.claim(mark, fencing) {
+        if let Err(refusal) = fence.claim_within(self.max_jump, mark, fencing) {
             return Ok(ReadOutcome::Refused(refusal));
         }
         if fence.highest != before {
@@ -176,6 +191,56 @@ impl Store for RedbStore {
         };
         event::read_decided(key, read, &outcome);
         Ok(outcome)
+    }
+}
+
+impl FenceAdmin for RedbStore {
+    async fn set_fence(&self, key: &ResourceKey, change: &FenceChange) -> Result<SetOutcome, StoreError> {
+        let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = self.begin()?;
+        let mut fence = load(&transaction, key)?;
+        if let Err(moved) = fence.set(change.from, change.to) {
+            return Ok(SetOutcome::Moved(moved));
+        }
+        save(&transaction, key, &fence)?;
+        record(&transaction, key, change)?;
+        transaction.commit().map_err(failed)?;
+        event::fence_set(key, change);
+        Ok(SetOutcome::Set)
+    }
+
+    async fn fence_changes(&self, key: &ResourceKey) -> Result<Vec<FenceChange>, StoreError> {
+        let transaction = self.database.begin_read().map_err(failed)?;
+        let changes = match transaction.open_table(CHANGES) {
+            Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+            table => table.map_err(failed)?,
+        };
+        let rows = changes.range((key.as_str(), 0)..=(key.as_str(), u64::MAX)).map_err(failed)?;
+        let newest = rows.rev().take(CHANGES_MAX);
+        newest.map(|row| row.map(|(_, row)| change_of(row.value())).map_err(failed)).collect()
+    }
+}
+
+/// Appends `change` to the records of `key`.
+fn record(transaction: &WriteTransaction, key: &ResourceKey, change: &FenceChange) -> Result<(), StoreError> {
+    let mut changes = transaction.open_table(CHANGES).map_err(failed)?;
+    let mut rows = changes.range((key.as_str(), 0)..=(key.as_str(), u64::MAX)).map_err(failed)?;
+    let last = rows.next_back().transpose().map_err(failed)?.map_or(0, |(place, _)| place.value().1);
+    drop(rows);
+    let FenceChange { from, to, who, reason, at_millis } = change;
+    let number = |token: &Option<FencingToken>| token.map_or(0, FencingToken::as_u64);
+    let row = (number(from), number(to), *at_millis, who.as_str(), reason.as_str());
+    changes.insert((key.as_str(), last + 1), row).map_err(failed)?;
+    Ok(())
+}
+
+fn change_of((from, to, at_millis, who, reason): ChangeRow<'_>) -> FenceChange {
+    FenceChange {
+        from: FencingToken::new(from),
+        to: FencingToken::new(to),
+        who: who.to_owned(),
+        reason: reason.to_owned(),
+        at_millis,
     }
 }
 

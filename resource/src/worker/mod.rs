@@ -17,7 +17,7 @@ use history::emit;
 pub use self::pauses::{Droppable, Pauses, Step};
 use crate::OwnerToken;
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
-use crate::fence::{Guard, WriteSeq};
+use crate::fence::{Guard, Refusal, WriteSeq};
 use crate::store::{Read, Write};
 use crate::{KeyError, ResourceKey};
 
@@ -88,6 +88,9 @@ pub enum Ending {
     Lost,
     /// The resource refused the fencing token: a newer holder has been there.
     Refused,
+    /// The resource refused the fencing token: it is so far above the highest seen that it can't come from the
+    /// lock.
+    Jumped,
     /// The resource did not answer; the last write may have been applied.
     Unanswered,
     /// The section was dropped before its end.
@@ -102,6 +105,7 @@ impl Ending {
             Self::Expired => "expired",
             Self::Lost => "lost",
             Self::Refused => "refused",
+            Self::Jumped => "jumped",
             Self::Unanswered => "unanswered",
             Self::Cancelled => "cancelled",
         }
@@ -256,6 +260,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         match answer {
             Ok(ReadAnswer::Read(_)) => None,
             Ok(ReadAnswer::Stale { .. } | ReadAnswer::ForeignOwner { .. }) => Some(Ending::Refused),
+            Ok(ReadAnswer::Jump { .. }) => Some(Ending::Jumped),
             Err(_) => Some(Ending::Unanswered),
         }
     }
@@ -302,6 +307,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
 fn judge(answer: &Result<PutAnswer, ClientError>) -> (Ending, &'static str) {
     match answer {
         Ok(PutAnswer::Accepted { .. }) => (Ending::Done, "accepted"),
+        Ok(PutAnswer::Refused(refusal @ Refusal::Jump { .. })) => (Ending::Jumped, refusal.as_str()),
         Ok(PutAnswer::Refused(refusal)) => (Ending::Refused, refusal.as_str()),
         Err(error) if error.is_timeout() => (Ending::Unanswered, "timeout"),
         Err(_) => (Ending::Unanswered, "error"),

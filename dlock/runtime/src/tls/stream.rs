@@ -20,6 +20,11 @@ impl<S> TlsStream<S> {
     pub(super) fn server(stream: tokio_rustls::server::TlsStream<S>) -> Self {
         Self(stream.into())
     }
+
+    /// Returns the certificate that the other side has shown, in DER; `None` of a client that showed none.
+    pub fn peer_certificate(&self) -> Option<&[u8]> {
+        self.0.get_ref().1.peer_certificates()?.first().map(AsRef::as_ref)
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {

@@ -132,14 +132,14 @@ pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
         Kind::WriteAccepted { owner, token, .. } => format!("accepts {}, token {token}{of}", by(owner)),
         Kind::WriteRepeated { owner, token, .. } => format!("{}, token {token}: a retry{of}", by(owner)),
         Kind::WriteRejected { owner, token, seen, .. } => {
-            format!("refuses {}, token {token} < {seen}{of}", by(owner))
+            format!("refuses {}, token {token} {} {seen}{of}", by(owner), relation(*token, *seen))
         }
         Kind::ResourceRead { owner, token: Some(token), .. } => {
             format!("read by {}, token {token}{of}", by(owner))
         }
         Kind::ResourceRead { owner, .. } => format!("read by {}{of}", by(owner)),
         Kind::ReadRejected { owner, token, seen, .. } => {
-            format!("refuses read of {}, token {token} < {seen}", by(owner))
+            format!("refuses read of {}, token {token} {} {seen}", by(owner), relation(*token, *seen))
         }
         Kind::ConditionalSent { expected, .. } => format!("writes if version {expected}{of}"),
         Kind::ConditionalAnswered { outcome, .. } => format!("its write: {}", in_words(outcome)),
@@ -158,4 +158,9 @@ pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
 
 fn is_done(outcome: &Option<Name>) -> bool {
     outcome.as_ref().is_none_or(|outcome| outcome.as_str() == "done")
+}
+
+/// Returns how a refused token relates to the highest seen.
+const fn relation(token: u64, seen: u64) -> &'static str {
+    if token > seen { "far above" } else { "<" }
 }

@@ -49,6 +49,7 @@ fn role_of(event: &Event) -> Option<Role> {
         Kind::WriteAccepted { .. }
         | Kind::WriteRepeated { .. }
         | Kind::WriteRejected { .. }
+        | Kind::FenceSet { .. }
         | Kind::ResourceRead { .. }
         | Kind::ReadRejected { .. }
         | Kind::ConditionalAccepted { .. }

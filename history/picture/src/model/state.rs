@@ -122,6 +122,7 @@ impl<'a> World<'a> {
             Kind::WriteRejected { key, seen, .. } | Kind::ReadRejected { key, seen, .. } => {
                 self.written(process, key, None, Some(*seen));
             }
+            Kind::FenceSet { key, token, .. } => self.written(process, key, None, Some(*token)),
             Kind::ConditionalAccepted { key, version, .. } => {
                 self.written(process, key, Some(*version), None);
             }

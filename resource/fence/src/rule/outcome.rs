@@ -2,7 +2,7 @@
 
 use dlock::FencingToken;
 
-/// Why a request was refused. A claim is refused as stale or as foreign only.
+/// Why a request was refused. A claim is refused as stale, as foreign or for its jump only.
 ///
 /// # Example
 ///
@@ -44,6 +44,16 @@ pub enum Refusal {
         /// The highest token seen.
         seen: FencingToken,
     },
+    /// Its token is so far above the highest seen that it can't come from the lock: see
+    /// [`MaxJump`](crate::MaxJump).
+    Jump {
+        /// The highest token seen; `None` if there was none.
+        seen: Option<FencingToken>,
+        /// The request's token.
+        got: FencingToken,
+        /// The largest token that the key accepts now.
+        max: u64,
+    },
 }
 
 impl Refusal {
@@ -54,14 +64,15 @@ impl Refusal {
             Self::ForeignOwner { .. } => "owner",
             Self::Conflict { .. } => "conflict",
             Self::Fenced { .. } => "fenced",
+            Self::Jump { .. } => "jump",
         }
     }
 
-    /// Returns the highest token seen and that of the request, if the refusal is due to them.
+    /// Returns the highest token seen and that of the request, if the latter is not above the former.
     pub const fn tokens(self) -> Option<(FencingToken, FencingToken)> {
         match self {
             Self::Stale { seen, got } | Self::ForeignOwner { seen, got } => Some((seen, got)),
-            Self::Conflict { .. } | Self::Fenced { .. } => None,
+            Self::Conflict { .. } | Self::Fenced { .. } | Self::Jump { .. } => None,
         }
     }
 
@@ -69,6 +80,7 @@ impl Refusal {
     pub const fn seen(self) -> Option<FencingToken> {
         match self {
             Self::Stale { seen, .. } | Self::ForeignOwner { seen, .. } | Self::Fenced { seen } => Some(seen),
+            Self::Jump { seen, .. } => seen,
             Self::Conflict { .. } => None,
         }
     }

@@ -30,11 +30,18 @@ impl<'e> Seen<'e> {
             Kind::ProcessCrashed { .. } => {
                 self.crashed.insert(&event.process);
             }
+            Kind::FenceSet { key, token, .. } => {
+                self.highest.insert(key, *token);
+            }
             Kind::WriteAccepted { key, token, .. } | Kind::ResourceRead { key, token: Some(token), .. } => {
                 let highest = self.highest.entry(key).or_default();
                 *highest = (*token).max(*highest);
             }
-            Kind::WriteRejected { key, token, seen, .. } | Kind::ReadRejected { key, token, seen, .. } => {
+            Kind::WriteRejected { key, token, seen, outcome, .. }
+            | Kind::ReadRejected { key, token, seen, outcome, .. }
+                // A limit on the jump of a token refuses tokens above all others on purpose.
+                if outcome.as_ref().is_none_or(|outcome| outcome.as_str() != "jump") =>
+            {
                 let highest = self.highest.get(key).copied().unwrap_or_default();
                 let is_above_all = *token > highest && !self.crashed.contains(&event.process);
                 let refusal = Unfounded { key, token: *token, seen: *seen, highest };
@@ -95,6 +102,22 @@ mod tests {
         assert_eq!(found([accepted(10), rejected(9, 10)]), None);
         assert_eq!(found([accepted(10), rejected(10, 10)]), None);
         assert_eq!(found([claimed(10), rejected(9, 10), claim_rejected(9, 10)]), None);
+    }
+
+    #[test]
+    fn a_refused_jump_and_a_set_fence_are_no_mistakes() {
+        let jump = |token, seen| Kind::WriteRejected {
+            key: key(),
+            owner: None,
+            token,
+            seq: None,
+            seen,
+            outcome: Some("jump".into()),
+        };
+        let set = |token, seen| Kind::FenceSet { key: key(), token, seen };
+        assert_eq!(found([accepted(9), jump(u64::MAX, 9)]), None);
+        assert_eq!(found([accepted(9), set(20, 9), rejected(10, 20)]), None);
+        assert_eq!(found([accepted(9), set(3, 9), rejected(4, 9)]), Some((4, 9, 3)));
     }
 
     #[test]
