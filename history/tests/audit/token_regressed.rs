@@ -64,3 +64,24 @@ fn a_failed_attempt_is_forgotten() {
     ]);
     assert_eq!(verdicts, [], "the second acquire's beginning is not in the history");
 }
+
+/// A lease without a token has no place in the order, and hides none.
+#[test]
+fn a_lease_without_a_token_is_not_judged() {
+    let verdicts = judge([
+        (0, "a", requested("a")),
+        (9, "a", acquired("a", 5)),
+        (20, "b", requested("b")),
+        (31, "b", acquired("b", 0)),
+    ]);
+    assert_eq!(verdicts, []);
+    let verdicts = judge([
+        (0, "a", requested("a")),
+        (9, "a", acquired("a", 5)),
+        (20, "b", requested("b")),
+        (31, "b", acquired("b", 0)),
+        (40, "c", requested("c")),
+        (41, "c", acquired("c", 5)),
+    ]);
+    assert_eq!(lines(&verdicts), ["token_regressed c a"]);
+}

@@ -67,8 +67,7 @@ impl Runtime for Entropy {
 
 #[test]
 fn each_lease_event_becomes_a_history_event() {
-    let (token, ttl, valid) =
-        (FencingToken::new(7).unwrap(), Duration::from_secs(2), Duration::from_millis(1978));
+    let (token, ttl, valid) = (FencingToken::new(7), Duration::from_secs(2), Duration::from_millis(1978));
     let outcome = Outcome::Error;
     let emitted = [
         Emitted::Requested { ttl },
@@ -122,6 +121,15 @@ fn each_lease_event_becomes_a_history_event() {
         Kind::LeaseReleased { resource_type: kind(), key: key(), owner: owner(), token, outcome: outcome() },
     ];
     assert_eq!(events, expected.map(Ok));
+}
+
+#[test]
+fn a_lease_without_a_token_has_zero() {
+    let lock = LockKey::new("orders", "42").unwrap();
+    let events = recorded(|| {
+        Emitted::ReleaseRequested { token: None }.emit(&lock, &Owner::random(&Entropy, Some("a")));
+    });
+    let [Ok(Kind::LeaseReleaseRequested { token: 0, .. })] = events.as_slice() else { panic!("{events:?}") };
 }
 
 #[test]

@@ -25,20 +25,15 @@ fn world(sim: &mut Sim, version: Version) {
                 let redis = Redis::new(process.runtime(), "redis:6379", RedisOptions::default()).unwrap();
                 let lock = Lock::new(redis, Options::new(TTL)).unwrap();
                 for _ in 0..3 {
+                    let deadline = process.now() + TTL * 5;
                     // An error costs a round.
-                    let _ = if is_fenced {
-                        let deadline = process.now() + TTL * 5;
-                        match lock.acquire(&key, deadline).await {
-                            Ok(handle) => hold(&process, handle).await,
-                            Err(_) => continue,
+                    if is_fenced {
+                        if let Ok(handle) = lock.acquire(&key, deadline).await {
+                            hold(&process, handle).await;
                         }
-                    } else {
-                        let request = lock.request(&key).without_token();
-                        match request.acquire(process.now() + TTL * 5).await {
-                            Ok(handle) => hold(&process, handle).await,
-                            Err(_) => continue,
-                        }
-                    };
+                    } else if let Ok(handle) = lock.request(&key).without_token().acquire(deadline).await {
+                        hold(&process, handle).await;
+                    }
                 }
             }
         });
