@@ -110,6 +110,20 @@ async fn a_key_space_serves_all() {
 }
 
 #[tokio::test]
+async fn a_key_space_on_etcd_serves_all() {
+    let stage = Stage::new().unwrap();
+    let etcd = EtcdCluster::start(&stage).unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let lasts = Duration::from_secs(2);
+    let spread = Load { system: System::Etcd, servers: etcd.addresses(), keys: 1000, lasts, ..load(&redis) };
+    let spread = Load { contenders: 100, work: Duration::ZERO, rate: 1000.0, ..spread };
+    let report = contend(spread, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!((report.failed, report.lost, report.fairness.inversions), (0, 0, 0), "{report}");
+    assert_eq!(report.served + report.unserved, 2000, "{report}");
+    assert_eq!(report.release.count, report.served, "{report}");
+}
+
+#[tokio::test]
 async fn a_rate_of_zero_is_refused() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

@@ -117,25 +117,30 @@ async fn a_wrong_login_at_redis_is_told_and_not_repeated() {
     assert!(error.contains("NOAUTH"), "{error}");
 }
 
-#[tokio::test]
-async fn a_user_of_etcd_has_the_rights_of_the_page() {
-    let stage = Stage::new().unwrap();
-    let cluster = EtcdCluster::start_one(&stage).unwrap();
-    let address = &cluster.addresses()[0];
-    let mut admin = Client::connect([address], None).await.unwrap();
+/// Makes the user `app` with rights on `prefixes`, and turns the checks of rights on.
+async fn admit(cluster: &EtcdCluster, prefixes: &[&str]) {
+    let mut admin = Client::connect(cluster.addresses(), None).await.unwrap();
     admin.user_add("root", "all", None).await.unwrap();
     admin.role_add("root").await.unwrap();
     admin.user_grant_role("root", "root").await.unwrap();
     admin.role_add("locks").await.unwrap();
-    let rights = PAGE.lines().filter(|line| line.starts_with("etcdctl role grant-permission"));
-    let prefixes: Vec<_> = rights.map(|line| line.rsplit(' ').next().unwrap()).collect();
-    for prefix in &prefixes {
+    for prefix in prefixes {
         let right = Permission::new(PermissionType::Readwrite, *prefix).with_prefix();
         admin.role_grant_permission("locks", right).await.unwrap();
     }
     admin.user_add("app", "secret", None).await.unwrap();
     admin.user_grant_role("app", "locks").await.unwrap();
     admin.auth_enable().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_user_of_etcd_has_the_rights_of_the_page() {
+    let stage = Stage::new().unwrap();
+    let cluster = EtcdCluster::start_one(&stage).unwrap();
+    let address = &cluster.addresses()[0];
+    let rights = PAGE.lines().filter(|line| line.starts_with("etcdctl role grant-permission"));
+    let prefixes: Vec<_> = rights.map(|line| line.rsplit(' ').next().unwrap()).collect();
+    admit(&cluster, &prefixes).await;
     let url = format!("etcd://app:secret@{address}");
     work(&url).await.unwrap();
 
@@ -148,6 +153,34 @@ async fn a_user_of_etcd_has_the_rights_of_the_page() {
     admin.role_revoke_permission("locks", prefixes[0], of_prefix()).await.unwrap();
     let error = work(&url).await.unwrap_err();
     assert!(error.contains("permission denied"), "{error}");
+}
+
+#[tokio::test]
+async fn many_claims_of_a_user_of_etcd_have_no_other_rights_than_one() {
+    let stage = Stage::new().unwrap();
+    let cluster = EtcdCluster::start_one(&stage).unwrap();
+    admit(&cluster, &["lock/v1/mine:", "lock/guard/"]).await;
+    let lock = connect(&format!("etcd://app:secret@{}", cluster.addresses()[0])).await.unwrap();
+    let deadline = lock.deadline_in(Duration::from_secs(8));
+    let keys = (0..60).map(|number| {
+        let kind = if number % 10 == 9 { "theirs" } else { "mine" };
+        LockKey::new(kind, &number.to_string()).unwrap()
+    });
+    let keys: Vec<_> = keys.collect();
+    let claims = keys.iter().map(|key| lock.acquire(key, deadline));
+    let answers = futures_util::future::join_all(claims).await;
+    for (key, answer) in keys.iter().zip(answers) {
+        match answer {
+            Ok(handle) => {
+                assert!(key.name().starts_with("mine"), "{key}");
+                handle.release().await.unwrap();
+            }
+            Err(error) => {
+                assert!(key.name().starts_with("theirs"), "{key}: {error}");
+                assert!(error.to_string().contains("permission denied"), "{key}: {error}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -4,13 +4,13 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
-use etcd_client::{EventType, GetOptions, Txn, TxnResponse, WatchFilterType, WatchOptions, WatchStream};
+use etcd_client::{EventType, GetOptions, Txn, WatchFilterType, WatchOptions, WatchStream};
 use futures_util::future::{Either, select, try_join};
 
 use super::connector::{Connection, Connector};
 use super::error::meaning;
 use super::keeper;
-use super::place::{self, Ahead, Entry, Place, Sight};
+use super::place::{Ahead, Entry, Place, Reply, Sight};
 use super::session::Session;
 use super::sessions::Sessions;
 use super::trail::Trail;
@@ -21,7 +21,7 @@ use crate::token::FencingToken;
 /// One attempt to hold one lease on etcd.
 pub struct EtcdAcquisition<R: Runtime> {
     cluster: Cluster<R>,
-    place: Place,
+    place: Arc<Place>,
     trail: Trail,
 }
 
@@ -31,7 +31,7 @@ struct Cluster<R>(Arc<Sessions<R>>);
 impl<R: Runtime> EtcdAcquisition<R> {
     pub(super) fn new(sessions: &Arc<Sessions<R>>, claim: &Claim) -> Self {
         let cluster = Cluster(Arc::clone(sessions));
-        Self { cluster, place: Place::of(claim), trail: Trail::default() }
+        Self { cluster, place: Arc::new(Place::of(claim)), trail: Trail::default() }
     }
 
     /// Returns the session of the claim, or the client's if the claim has none. If the claim's session is
@@ -58,16 +58,15 @@ impl<R: Runtime> EtcdAcquisition<R> {
         let Self { cluster, place, trail } = self;
         let connection = cluster.connector().connection(deadline).await?;
         trail.sending(session);
-        let txn = place.enter(session);
-        let answer =
-            cluster.connector().call(&connection, deadline, async { connection.kv().txn(txn).await }).await;
+        let entering = || place.enter(session);
+        let answer = cluster.send(&connection, session, place, entering, deadline).await;
         if let Err(BackendError::SessionLost { .. }) = answer {
             reached!(cluster.runtime(), put_found_lease_gone);
             // The cluster itself reports it: no put of this session can take effect any more.
             session.gone();
             trail.clear();
         }
-        let entry = place.entry(&answer?);
+        let entry = place.entry(answer?);
         trail.answered();
         Ok(match entry {
             Entry::New { position, ahead } => {
@@ -111,7 +110,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
 
     async fn look(&self, position: i64, deadline: Instant) -> Result<Sight, BackendError> {
         let answer = self.cluster.txn(self.place.look(position), deadline).await?;
-        Ok(self.place.sight(&answer))
+        Ok(self.place.sight(answer))
     }
 
     fn answer(
@@ -142,14 +141,22 @@ impl<R: Runtime> EtcdAcquisition<R> {
     }
 
     /// Deletes the claim's key, and prevents puts in flight from creating it again.
-    async fn send_release(&self, session: &Session, deadline: Instant) -> Result<Released, BackendError> {
+    async fn send_release(
+        &self,
+        session: &Arc<Session>,
+        deadline: Instant,
+    ) -> Result<Released, BackendError> {
         let Self { cluster, place, trail } = self;
-        let (txn, moves_guard) = match trail.position() {
-            Some(position) if trail.is_answered() => (place.delete(position), false),
+        let (answer, moves_guard) = match trail.position() {
+            Some(position) if trail.is_answered() => {
+                let connection = cluster.connector().connection(deadline).await?;
+                let delete = || place.delete(position);
+                (cluster.send(&connection, session, place, delete, deadline).await, false)
+            }
             None if trail.is_answered() => return Ok(Released::NotOwner),
-            _ => (place.delete_for_good(session), true),
+            _ => (cluster.txn(place.delete_for_good(session), deadline).await, true),
         };
-        let answer = match cluster.txn(txn, deadline).await {
+        let answer = match answer {
             Err(BackendError::SessionLost { .. }) => {
                 session.gone();
                 return Ok(Released::NotOwner);
@@ -158,9 +165,9 @@ impl<R: Runtime> EtcdAcquisition<R> {
         };
         sometimes!(cluster.runtime(), release_fences_late_put, moves_guard);
         if moves_guard {
-            session.raise_guard(place::revision(&answer));
+            session.raise_guard(answer.revision);
         }
-        Ok(if answer.succeeded() { Released::Done } else { Released::NotOwner })
+        Ok(if answer.succeeded { Released::Done } else { Released::NotOwner })
     }
 }
 
@@ -248,9 +255,24 @@ impl<R: Runtime> Cluster<R> {
         self.runtime().now()
     }
 
-    async fn txn(&self, txn: Txn, deadline: Instant) -> Result<TxnResponse, BackendError> {
+    async fn txn(&self, txn: Txn, deadline: Instant) -> Result<Reply, BackendError> {
         let connection = self.connector().connection(deadline).await?;
-        self.connector().call(&connection, deadline, async { connection.kv().txn(txn).await }).await
+        let sent = async { connection.kv().txn(txn).await };
+        let answer = self.connector().call(&connection, deadline, sent).await?;
+        Ok(Reply::of(&answer))
+    }
+
+    /// Sends the transaction that `txn` makes for the claim at `place`; it may share a batch with others.
+    async fn send(
+        &self,
+        connection: &Arc<Connection>,
+        session: &Arc<Session>,
+        place: &Arc<Place>,
+        txn: impl Fn() -> Txn + Send,
+        deadline: Instant,
+    ) -> Result<Reply, BackendError> {
+        let sent = self.0.batcher().send(self.runtime(), connection, session, place, txn);
+        self.connector().judged(connection, deadline, sent).await
     }
 
     /// Waits for the end of the key ahead, and of no other key.

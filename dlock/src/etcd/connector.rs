@@ -78,8 +78,18 @@ impl<R: Runtime> Connector<R> {
         deadline: Instant,
         exchange: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, BackendError> {
-        let answer = timeout_at(&self.runtime, deadline, exchange).await;
-        let result = answer.map_or(Err(BackendError::NoAnswer), |answer| answer.map_err(meaning));
+        self.judged(connection, deadline, async { exchange.await.map_err(meaning) }).await
+    }
+
+    /// Does the same as [`Connector::call`] for an exchange whose errors are translated already.
+    pub(super) async fn judged<T>(
+        &self,
+        connection: &Connection,
+        deadline: Instant,
+        exchange: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        let result = timeout_at(&self.runtime, deadline, exchange).await;
+        let result = result.unwrap_or(Err(BackendError::NoAnswer));
         if let Err(error) = &result {
             connection.judge(error);
         }
@@ -173,4 +183,25 @@ impl Connection {
 probes! {
     /// A member could not be reached, and the next one could.
     sometimes next_member_reached;
+}
+
+#[cfg(test)]
+impl Connection {
+    /// Returns a connection whose tasks never run.
+    pub(super) fn idle() -> Arc<Self> {
+        use futures_util::FutureExt;
+
+        struct Never;
+        impl<F> hyper::rt::Executor<F> for Never {
+            fn execute(&self, _: F) {}
+        }
+
+        let life = Arc::new(Life::default());
+        let stream = Mortal::new(tokio::io::empty(), &life);
+        let endpoint = Endpoint::from_static("http://localhost:1").executor(Never);
+        let channel = Channel::Tonic(endpoint.connect_with_connector_lazy(Once(Some(stream))));
+        // Without a user the future is ready at once.
+        let client = Client::from_channel(channel, None).now_or_never();
+        Arc::new(Self { client: client.expect("ready").expect("a client"), life })
+    }
 }

@@ -33,11 +33,12 @@
 //! keepalives, which only the leader can answer, show every third of a session that the member that serves
 //! the watches is in touch with it.
 
-// acquisition.rs is the recipe, place.rs the keys and transactions of the queue, trail.rs the requests sent
-// for a claim; session.rs is a session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and
-// stream.rs are the connection.
+// acquisition.rs is the recipe, place.rs the keys and transactions of the queue, batch.rs sends those of many
+// claims as one, trail.rs the requests sent for a claim; session.rs is a session, keeper.rs keeps it alive,
+// sessions.rs shares it; connector.rs and stream.rs are the connection.
 
 mod acquisition;
+mod batch;
 mod connector;
 mod error;
 mod keeper;

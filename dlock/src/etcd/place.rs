@@ -32,6 +32,16 @@ pub(super) struct Place {
     owner: String,
 }
 
+/// The answer to a transaction of a claim, sent by itself or in a batch.
+pub(super) struct Reply {
+    /// The revision of the store after the transaction, which all its writes have.
+    pub(super) revision: i64,
+    /// True if the transaction's conditions were met.
+    pub(super) succeeded: bool,
+    /// The result of each of its range requests.
+    ranges: Vec<Vec<KeyValue>>,
+}
+
 /// The result of [`Place::enter`].
 pub(super) enum Entry {
     /// The key was put, at this create revision.
@@ -66,8 +76,18 @@ impl Place {
         Self { key: [&queue, digits].concat(), queue, owner: owner.to_owned() }
     }
 
+    #[cfg(test)]
+    pub(super) fn in_queue(queue: &str) -> Self {
+        Self { queue: queue.to_owned(), key: queue.to_owned() + "/1", owner: "1".to_owned() }
+    }
+
     pub(super) fn key(&self) -> &str {
         &self.key
+    }
+
+    /// Returns whether both are places in one queue.
+    pub(super) fn shares_queue(&self, other: &Self) -> bool {
+        self.queue == other.queue
     }
 
     /// Puts the key at the end of the queue, unless it is there or the guard has changed. If the queue was
@@ -89,12 +109,12 @@ impl Place {
             .or_else([TxnOp::get(self.key.as_str(), None), TxnOp::get(guard, None)])
     }
 
-    pub(super) fn entry(&self, answer: &TxnResponse) -> Entry {
-        let seen = revision(answer);
-        let mut found = ranges(answer);
-        if answer.succeeded() {
+    pub(super) fn entry(&self, reply: Reply) -> Entry {
+        let Reply { revision, succeeded, ranges } = reply;
+        let mut found = ranges.into_iter();
+        if succeeded {
             let queue = found.next().unwrap_or_default();
-            return Entry::New { position: seen, ahead: ahead(queue, self.key.as_bytes(), seen) };
+            return Entry::New { position: revision, ahead: ahead(queue, self.key.as_bytes(), revision) };
         }
         let own = found.next().unwrap_or_default();
         match own.first() {
@@ -114,12 +134,13 @@ impl Place {
             .and_then([TxnOp::get(self.queue.as_str(), Some(before))])
     }
 
-    pub(super) fn sight(&self, answer: &TxnResponse) -> Sight {
-        if !answer.succeeded() {
+    pub(super) fn sight(&self, reply: Reply) -> Sight {
+        let Reply { revision, succeeded, ranges } = reply;
+        if !succeeded {
             return Sight::Gone;
         }
-        let queue = ranges(answer).next().unwrap_or_default();
-        Sight::InQueue(ahead(queue, self.key.as_bytes(), revision(answer)))
+        let queue = ranges.into_iter().next().unwrap_or_default();
+        Sight::InQueue(ahead(queue, self.key.as_bytes(), revision))
     }
 
     /// Deletes the key, if it is at `position`. For claims whose requests have all been answered.
@@ -142,12 +163,29 @@ impl Place {
     }
 }
 
-/// Returns the revision of the store after the transaction, which all its writes have.
+impl Reply {
+    pub(super) fn of(answer: &TxnResponse) -> Self {
+        let ranges = |answer| match answer {
+            TxnOpResponse::Get(mut range) => Some(GetResponse::take_kvs(&mut range)),
+            _ => None,
+        };
+        let ranges = answer.op_responses().into_iter().filter_map(ranges).collect();
+        Self { revision: revision(answer), succeeded: answer.succeeded(), ranges }
+    }
+
+    /// Sets the revision, which the answer to a nested transaction lacks.
+    pub(super) fn at(self, revision: i64) -> Self {
+        Self { revision, ..self }
+    }
+}
+
+/// Returns the revision of the store after a transaction.
 pub(super) fn revision(answer: &TxnResponse) -> i64 {
     answer.header().map_or(0, etcd_client::ResponseHeader::revision)
 }
 
-fn guard_key(session: &Session) -> String {
+/// Returns the guard key of the session.
+pub(super) fn guard_key(session: &Session) -> String {
     format!("{GUARDS}{:x}", session.lease())
 }
 
@@ -158,13 +196,4 @@ fn newest_first() -> GetOptions {
 fn ahead(queue: Vec<KeyValue>, own: &[u8], seen: i64) -> Option<Ahead> {
     let next = queue.into_iter().find(|kv| kv.key() != own)?;
     Some(Ahead { key: next.into_key_value().0, seen })
-}
-
-/// Returns the result of each range request of a transaction.
-fn ranges(answer: &TxnResponse) -> impl Iterator<Item = Vec<KeyValue>> {
-    let found = |answer| match answer {
-        TxnOpResponse::Get(mut range) => Some(GetResponse::take_kvs(&mut range)),
-        _ => None,
-    };
-    answer.op_responses().into_iter().filter_map(found)
 }

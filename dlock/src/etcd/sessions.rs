@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dlock_runtime::{Instant, Runtime, timeout_at};
 
+use super::batch::Batcher;
 use super::connector::Connector;
 use super::keeper::{self, Kept};
 use super::session::Session;
@@ -12,17 +13,22 @@ use crate::single_flight::SingleFlight;
 
 pub(super) struct Sessions<R> {
     connector: Arc<Connector<R>>,
+    batcher: Arc<Batcher>,
     seconds: i64,
     shared: SingleFlight<Arc<Kept>>,
 }
 
 impl<R: Runtime> Sessions<R> {
     pub(super) fn new(connector: Arc<Connector<R>>, seconds: i64) -> Self {
-        Self { connector, seconds, shared: SingleFlight::default() }
+        Self { connector, batcher: Arc::default(), seconds, shared: SingleFlight::default() }
     }
 
     pub(super) fn connector(&self) -> &Arc<Connector<R>> {
         &self.connector
+    }
+
+    pub(super) fn batcher(&self) -> &Arc<Batcher> {
+        &self.batcher
     }
 
     /// Returns the client's session, or a new one if there is none or the last is over.

@@ -37,6 +37,8 @@ pub(crate) fn ops() -> impl Strategy<Value = Op> {
         3 => deletes().prop_map(Op::Delete),
         8 => (vec(conditions(), 0..3), vec(actions(1), 0..3), or_else)
             .prop_map(|(when, then, or_else)| Op::Txn { when, then, or_else }),
+        4 => batches(),
+        1 => crowded(),
         1 => (-1..7_i64).prop_map(Op::Compact),
         4 => grant.prop_map(|(lease, ttl)| Op::Grant { lease, ttl }),
         1 => leases().prop_map(Op::Revoke),
@@ -130,6 +132,26 @@ fn actions(depth: u32) -> proptest::strategy::BoxedStrategy<Action> {
     let inner = (vec(conditions(), 0..2), vec(actions(depth - 1), 0..2), vec(actions(depth - 1), 0..2));
     let inner = inner.prop_map(|(when, then, or_else)| Action::Txn(when, then, or_else));
     prop_oneof![6 => flat, 1 => inner].boxed()
+}
+
+/// Draws a transaction of nested ones, each with conditions of its own, as the lock sends them for many
+/// claims. The outer one has none, so its else branch is never taken.
+fn batches() -> impl Strategy<Value = Op> {
+    let branch = || vec(actions(0), 0..3);
+    let claims = (vec(conditions(), 0..3), branch(), branch());
+    let claims = claims.prop_map(|(when, then, or_else)| Action::Txn(when, then, or_else));
+    let checked = vec(deletes().prop_map(Action::Delete), 0..3);
+    (vec(claims, 1..4), checked).prop_map(|(then, or_else)| Op::Txn { when: Vec::new(), then, or_else })
+}
+
+/// Draws a transaction with about as many operations, at two levels, as etcd allows.
+fn crowded() -> impl Strategy<Value = Op> {
+    let delete = || Action::Delete(Delete { key: "a", span: Span::One, prev_key: false });
+    (124..129_usize, 1..4_usize).prop_map(move |(outer, inner)| {
+        // An else branch counts as well, and may delete a key several times.
+        let nested = Action::Txn(Vec::new(), Vec::new(), vec![delete(); inner]);
+        Op::Txn { when: Vec::new(), then: vec![nested; outer], or_else: Vec::new() }
+    })
 }
 
 fn watches() -> impl Strategy<Value = Watch> {

@@ -27,12 +27,15 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 const LEASES: i64 = 10;
 
 /// The kinds of operation that must have succeeded in a run.
-pub(crate) const KINDS: [&str; 19] = [
+pub(crate) const KINDS: [&str; 22] = [
     "put",
     "range",
     "delete",
     "txn, then",
     "txn, else",
+    "txn, nested then",
+    "txn, nested else",
+    "txn, too many operations",
     "compact",
     "lease grant",
     "lease revoke",
@@ -183,6 +186,7 @@ impl Run {
         if answer == WAITS || answer.starts_with('(') {
             return;
         }
+        self.kinds.extend(nested_kinds(answer));
         let is_refused =
             answer.split_once(": ").is_some_and(|(code, _)| code.chars().all(char::is_alphanumeric));
         if is_refused {
@@ -223,6 +227,19 @@ impl Run {
             });
         }
     }
+}
+
+/// Returns the kinds of the transactions nested in one, and of one that was refused for their number.
+fn nested_kinds(answer: &str) -> Vec<&'static str> {
+    if answer.contains("too many operations") {
+        return vec!["txn, too many operations"];
+    }
+    let nested = answer.split("ResponseTxn(").skip(1);
+    let kind = |part: &str| {
+        let is_met = part.split_once("succeeded: ").is_some_and(|(_, rest)| rest.starts_with("true"));
+        if is_met { "txn, nested then" } else { "txn, nested else" }
+    };
+    nested.map(kind).collect()
 }
 
 /// Returns true for a lock's key: its name, and the lease in hexadecimal digits.

@@ -43,6 +43,9 @@ pub(super) const PROBES: &[&[&Probe]] = &[apply::probe::ALL, quorum::probe::ALL]
 #[doc(hidden)]
 pub const PORT: u16 = 2379;
 
+/// The default of etcd's `--max-txn-ops`.
+const TXN_OPS_MAX: usize = 128;
+
 /// Receives everything that a cluster does, in order. It is called while no lock is held, so it may use the
 /// cluster.
 #[doc(hidden)]
@@ -77,6 +80,8 @@ pub struct ClusterOptions {
     pub members: Vec<(String, String)>,
     /// etcd's `--election-timeout`. A leader without contact for 1 to 1.6 times this time is replaced.
     pub election_timeout: Duration,
+    /// etcd's `--max-txn-ops`: the most operations of a transaction, those of nested ones included.
+    pub txn_ops_max: usize,
     /// True if the Lock service checks after a wait that the waiter's own lease still exists. etcd 3.4 does
     /// not, and grants the lock to a waiter whose lease has ended (etcd issue 11456); later versions do.
     pub rechecks_waiters: bool,
@@ -96,6 +101,7 @@ impl ClusterOptions {
             name: name.to_owned(),
             members: names.into_iter().map(Into::into).map(member).collect(),
             election_timeout: Duration::from_secs(1),
+            txn_ops_max: TXN_OPS_MAX,
             rechecks_waiters: true,
             observer: Arc::new(History::of(name)),
         }

@@ -7,6 +7,7 @@ mod backend;
 mod backend_determinism;
 mod backend_failure;
 mod backend_service;
+mod batches;
 mod determinism;
 mod kv;
 mod lease;

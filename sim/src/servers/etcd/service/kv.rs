@@ -73,7 +73,7 @@ impl<M: Machine> PbKvService for Endpoint<M> {
 
     async fn txn(&self, request: Request<PbTxnRequest>) -> Result<Response<PbTxnResponse>, Status> {
         let (metadata, _, request) = request.into_parts();
-        check::txn(&request)?;
+        check::txn(&request, self.cluster.shared.options.txn_ops_max)?;
         let mut response =
             self.carry_out("Txn", Need::Write, &metadata, |core| core.state.txn(request)).await?;
         self.fill(&mut response.header);

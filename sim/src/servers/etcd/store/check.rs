@@ -8,9 +8,6 @@ use super::State;
 use super::span::Span;
 use crate::servers::etcd::error::Refusal;
 
-/// etcd's `--max-txn-ops`.
-const TXN_OPS_MAX: usize = 128;
-
 impl State {
     /// Checks that the lease and the former key of a put exist. Outside of a transaction the lease is checked
     /// first (`applierV3backend.Put` in server/etcdserver/apply.go).
@@ -58,8 +55,9 @@ pub(in super::super) fn put(request: &PbPutRequest) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(in super::super) fn txn(request: &PbTxnRequest) -> Result<(), Refusal> {
-    sizes_and_keys(request, TXN_OPS_MAX)?;
+/// Checks a transaction, with at most `ops_max` operations at all levels together.
+pub(in super::super) fn txn(request: &PbTxnRequest, ops_max: usize) -> Result<(), Refusal> {
+    sizes_and_keys(request, ops_max)?;
     Touched::by(&request.success)?;
     Touched::by(&request.failure)?;
     Ok(())
