@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use dlock::tls::TlsConnector;
 use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
-use resource::ResourceKey;
 use resource::bearer::BearerToken;
 use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
+use resource::Fencing;
 use tokio::runtime::{Builder, Handle};
 
 use crate::pause::{Pause, Stoppable};
@@ -47,6 +47,8 @@ pub struct Plan {
     pub resource_tls: Option<TlsConnector>,
     /// The bearer token for the resource.
     pub resource_token: Option<BearerToken>,
+    /// The fencing that the resource must have; `None` for either.
+    pub fencing: Option<Fencing>,
     /// The TTL of a lease.
     pub ttl: Duration,
     /// The duration of a contender's work before its write.
@@ -122,6 +124,18 @@ pub enum PlanError {
         /// The reason.
         reason: String,
     },
+    /// The resource has fencing on, and the plan is for one that has it off, or the reverse.
+    #[error(
+        "the resource at {address} does not run with --fence {}: start it with `real resource --fence {0}`, or \
+         leave out the worker's --fence",
+        wanted.as_str()
+    )]
+    Fencing {
+        /// Its address.
+        address: String,
+        /// The fencing that the plan is for.
+        wanted: Fencing,
+    },
     /// A thread or a runtime could not be started.
     #[error(
         "a contender could not be started: {0}; lower --contenders or raise this user's limits (ulimit -u)"
@@ -190,25 +204,28 @@ fn reach_resource(plan: &Plan, stop: &Stop) -> Result<(), PlanError> {
             return Ok(());
         }
     }
-    if plan.resource_tls.is_none() && plan.resource_token.is_none() {
+    if plan.resource_tls.is_none() && plan.resource_token.is_none() && plan.fencing.is_none() {
         return Ok(());
     }
-    trust_resource(plan)
+    match (ask_resource(plan)?, plan.fencing) {
+        (fencing, Some(wanted)) if fencing != wanted => {
+            Err(PlanError::Fencing { address: address.clone(), wanted })
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Reads from the resource once, since both sides may refuse the other's certificate, and a server does so
+/// Asks the resource for its fencing. Both sides may also refuse the other's certificate, and a server does so
 /// only after the handshake; it may refuse the bearer token, too.
-fn trust_resource(plan: &Plan) -> Result<(), PlanError> {
+fn ask_resource(plan: &Plan) -> Result<Fencing, PlanError> {
     let executor = Builder::new_current_thread().enable_all().build()?;
-    let read = executor.block_on(async {
+    let fencing = executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current());
         let deadline = runtime.now() + REACHED_WITHIN;
-        let key = ResourceKey::new(&plan.key).map_err(|error| error.to_string())?;
-        let client = plan.client(runtime);
-        client.read(&key, deadline).await.map_err(|error| error.to_string())
+        plan.client(runtime).fencing(deadline).await.map_err(|error| error.to_string())
     });
     let address = plan.resource.clone();
-    read.map(drop).map_err(|reason| PlanError::Distrust { address, reason })
+    fencing.map_err(|reason| PlanError::Distrust { address, reason })
 }
 
 fn contend(plan: &Plan, number: u64, stop: &Stop, on_round: &impl Fn(Done)) -> Result<(), PlanError> {

@@ -202,11 +202,23 @@ fn a_system_is_also_called_a_backend() {
 }
 
 #[test]
-fn a_worker_has_no_flag_for_fencing() {
-    let (code, printed, _) = run(&mut real(&["worker", "--help"]));
-    assert_eq!(code, Some(0));
-    assert!(printed.contains("--claim <CLAIM>") && printed.contains("--check <CHECK>"), "{printed}");
-    assert!(!printed.contains("--fence") && !printed.contains("Stale tokens"), "{printed}");
+fn a_worker_refuses_a_resource_with_the_other_fencing() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    for (runs, other) in [("on", "off"), ("off", "on")] {
+        let served = serve(&["--store", "memory", "--fence", runs]);
+        let address = format!("127.0.0.1:{}", served.1);
+        let worker = |fence: &str| {
+            let servers = redis.address();
+            let flags = ["worker", "--servers", &servers, "--resource", &address, "--fence", fence];
+            run(real(&flags).args(["--work", "0"]))
+        };
+        let (code, printed, error) = worker(runs);
+        assert_eq!(code, Some(0), "{printed}{error}");
+        let (code, printed, error) = worker(other);
+        assert_eq!((code, &*printed), (Some(2), ""), "{error}");
+        assert!(error.contains(&format!("does not run with --fence {other}")), "{error}");
+    }
 }
 
 #[test]

@@ -7,8 +7,10 @@ use std::time::Duration;
 use clap::Args;
 use real::pause::{How, Pause};
 use real::work::{Done, Plan, carry_out};
+use resource::Fencing;
 use resource::worker::Step;
 
+use super::fencing;
 use super::guards;
 use super::lock::LockArgs;
 use super::metrics::MetricsArgs;
@@ -23,6 +25,10 @@ pub(crate) struct Worker {
     /// The address of the resource, as `real resource` prints it: host:port, or https://host:port.
     #[arg(long, env = "DLOCK_RESOURCE", default_value = "127.0.0.1:8080")]
     resource: String,
+    /// Demands that the resource runs with the same --fence, and ends with an error before the first round
+    /// otherwise. The resource decides: a worker always sends its tokens.
+    #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser())]
+    fence: Option<Fencing>,
     /// The duration of the work between the grant and the write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
@@ -114,6 +120,7 @@ impl Worker {
             resource,
             resource_tls,
             resource_token: self.resource_token_file.as_deref().map(guards::token).transpose()?,
+            fencing: self.fence,
             ttl: self.lock.ttl,
             work: self.work,
             pause: Pause { at, how },

@@ -12,8 +12,8 @@ use std::time::Duration;
 use super::{ClientError, Failure, PutAnswer, ReadAnswer, not_sent};
 use crate::OwnerToken;
 use crate::ResourceKey;
-use crate::fence::{Guard, Refusal};
-use crate::http::answer::{Conflict, Explained, Jumped, Refused, Value, Written};
+use crate::fence::{Fencing, Guard, Refusal};
+use crate::http::answer::{Conflict, Explained, Jumped, Mode, Refused, Value, Written};
 use crate::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
 use crate::store::{Read, Write};
 
@@ -53,6 +53,21 @@ fn base_request(method: Method, address: &str, key: &ResourceKey, owner: Option<
     match owner {
         Some(owner) => request.header(LOCK_OWNER, owner.as_str().as_bytes()),
         None => request,
+    }
+}
+
+pub(super) fn fencing_request(address: &str) -> Result<Request<Full<Bytes>>, ClientError> {
+    Request::get("/fencing").header(HOST, address).body(Full::default()).map_err(not_sent)
+}
+
+pub(super) fn fencing_answer(status: StatusCode, body: &[u8]) -> Result<Fencing, ClientError> {
+    if status != StatusCode::OK {
+        return Err(failure(status, body));
+    }
+    match &*parse::<Mode<'_>>(status, body)?.fencing {
+        "on" => Ok(Fencing::On),
+        "off" => Ok(Fencing::Off),
+        _ => Err(garbled(status)),
     }
 }
 

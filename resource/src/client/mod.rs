@@ -23,10 +23,11 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::answer::{ClientError, Failure, PutAnswer, ReadAnswer, Retry};
-use self::message::{put_answer, put_request, read_answer, read_request};
+use self::message::{fencing_answer, fencing_request, put_answer, put_request, read_answer, read_request};
 use crate::OwnerToken;
 use crate::ResourceKey;
 use crate::bearer::BearerToken;
+use crate::fence::Fencing;
 use crate::store::{Read, Write};
 
 /// A client of one resource service. Calls that overlap have connections of their own; one is kept.
@@ -202,6 +203,16 @@ impl<R: Runtime> Client<R> {
     ) -> Result<ReadAnswer, ClientError> {
         let (status, body) = self.exchange(|| read_request(&self.address, key, read), deadline).await?;
         read_answer(status, &body)
+    }
+
+    /// Returns whether the service refuses stale tokens.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]; it may be asked again.
+    pub async fn fencing(&self, deadline: Instant) -> Result<Fencing, ClientError> {
+        let (status, body) = self.exchange(|| fencing_request(&self.address), deadline).await?;
+        fencing_answer(status, &body)
     }
 
     /// Repeats requests made by `request` until `answer` accepts the response or `deadline` passes.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
-use crate::fence::{Receipt, Refusal, WriteOutcome};
+use crate::fence::{Fencing, Receipt, Refusal, WriteOutcome};
 use crate::hex::{hex, unhex};
 use crate::store::{ReadOutcome, Snapshot, StoreError};
 
@@ -24,6 +24,12 @@ const JUMP: &str = "fencing token too far above the highest seen";
 const JUMP_HELP: &str = "send the token of your lock as it is; if the lock has granted it, an operator can set \
      the fence of this key nearer to it (POST /admin/fence/{key}), or start the resource with another --max-jump";
 const HEX: &str = "hex";
+
+/// The body of a 200 to `/fencing`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Mode<'a> {
+    pub(crate) fencing: Cow<'a, str>,
+}
 
 /// The body of a 200 to a write.
 #[derive(Debug, Serialize, Deserialize)]
@@ -227,6 +233,10 @@ pub(super) fn ok(body: &impl Serialize) -> Response {
 /// Returns a 409 with this body.
 pub(super) fn conflict(body: &impl Serialize) -> Response {
     json(StatusCode::CONFLICT, body)
+}
+
+pub(super) fn fencing(fencing: Fencing) -> Response {
+    json(StatusCode::OK, &Mode { fencing: fencing.as_str().into() })
 }
 
 pub(super) fn metrics(text: String) -> Response {

@@ -5,6 +5,7 @@
 //! PUT /r/{key}   If-Match: "V" [X-Lock-Owner: O]                       writes if the version is still V
 //! PUT /r/{key}   If-None-Match: * [X-Lock-Owner: O]                    the same for V = 0, never written
 //! GET /r/{key}   [X-Fence-Token: N] [X-Lock-Owner: O]                  reads; with a token it claims N
+//! GET /fencing                                                         whether stale tokens are refused
 //! GET /metrics                                                         Prometheus text
 //! GET, POST /admin/fence/{key}                                         shows or sets a fence: see [`Admin`]
 //! ```
@@ -15,6 +16,7 @@
 //! |---|---|
 //! | 200 to a write | `{"version":1,"max_fence":34}` |
 //! | 200 to a read | `{"value":"…","max_fence":34,"version":1}`; a value that is not UTF-8 is in hexadecimal and `"encoding":"hex"` says so; never written: `null`, 0 (or the claim) and 0 |
+//! | 200 to `/fencing` | `{"fencing":"on"}`, or `"off"` |
 //! | 200 to a conditional write | `{"version":2}` |
 //! | 412 to a conditional write | `{"error":"the version has changed","expected":1,"current":2}`: read again |
 //! | 409 to a conditional write | `{"error":"fencing token required","seen":34}`: the key is written by holders of a lock |
@@ -180,6 +182,7 @@ fn router<S: Store, P: Probed>(service: Service<S, P>) -> Router {
     let not_allowed = method_not_allowed::<S, P>;
     Router::new()
         .route("/r/{key}", get(resource::<S, P>).put(resource::<S, P>).fallback(not_allowed))
+        .route("/fencing", get(fencing::<S, P>).fallback(not_allowed))
         .route("/metrics", get(scrape::<S, P>).fallback(not_allowed))
         .fallback(not_found::<S, P>)
         .with_state(Arc::new(service))
@@ -195,6 +198,10 @@ async fn resource<S: Store, P: Probed>(
         service.read(request).await
     };
     answer.unwrap_or_else(|problem| service.metrics.refuse(problem))
+}
+
+async fn fencing<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) -> Response {
+    answer::fencing(service.config.fencing)
 }
 
 async fn scrape<S: Store, P: Probed>(State(service): State<Arc<Service<S, P>>>) -> Response {
