@@ -1,7 +1,6 @@
 //! A summary of a history: one line for each event, and several histories side by side in 80 columns.
 
 use crate::events::Event;
-use crate::text::status;
 use crate::vocabulary::{Kind, Name};
 
 /// The width of one of two columns, in characters. Longer text is cut.
@@ -64,6 +63,11 @@ pub fn holder(owner: Option<&Name>) -> &str {
         Some(owner) => owner.as_str().rsplit_once(':').map_or(owner.as_str(), |(name, _)| name),
         None => "somebody",
     }
+}
+
+/// Returns the HTTP status of a refusal with this outcome.
+pub(crate) fn status(outcome: &Option<Name>) -> u16 {
+    if outcome.as_ref().is_some_and(|outcome| outcome.as_str() == "jump") { 422 } else { 409 }
 }
 
 fn answer(outcome: &Option<Name>) -> &str {

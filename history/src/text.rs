@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use crate::events::{Event, Nanos};
 pub use crate::story::holder;
+use crate::story::status;
 use crate::time::in_whole_units;
 use crate::vocabulary::{Effect, Kind, Name};
 
@@ -236,11 +237,6 @@ pub fn in_words(outcome: &Option<Name>) -> &str {
         Some(outcome) => outcome,
         None => "done",
     }
-}
-
-/// Returns the HTTP status of a refusal with this outcome.
-pub(crate) fn status(outcome: &Option<Name>) -> u16 {
-    if outcome.as_ref().is_some_and(|outcome| outcome.as_str() == "jump") { 422 } else { 409 }
 }
 
 /// Shortens an owner token's prefix to four digits, which are unique enough within one run: `a:7f3c`.

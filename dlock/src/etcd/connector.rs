@@ -90,10 +90,10 @@ impl<R: Runtime> Connector<R> {
     ) -> Result<T, BackendError> {
         let result = timeout_at(&self.runtime, deadline, exchange).await;
         let result = result.unwrap_or(Err(BackendError::NoAnswer));
-        if let Err(error) = &result {
-            connection.judge(error);
-        }
-        result
+        result.map_err(|error| {
+            connection.judge(&error);
+            connection.explained(error)
+        })
     }
 
     /// Tries the members in turn. A member that stays silent gets half of the time that is left, unless it is
@@ -170,6 +170,17 @@ impl Connection {
 
     pub(super) fn is_over(&self) -> bool {
         self.life.is_over()
+    }
+
+    /// Adds why the connection failed, if `error` says only that it did: a server that refuses the certificate
+    /// of a client, for example, says so when the first answer is read.
+    fn explained(&self, error: BackendError) -> BackendError {
+        match (error, self.life.failure()) {
+            (BackendError::Disconnected { reason }, Some(failure)) if !reason.contains(failure) => {
+                BackendError::Disconnected { reason: format!("{reason}: {failure}") }
+            }
+            (error, _) => error,
+        }
     }
 
     /// Sends no new requests on this connection after `error`, unless another member would answer the same.

@@ -3,8 +3,8 @@
 use std::future::{Future, Ready, ready};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use dlock_runtime::Runtime;
@@ -19,6 +19,8 @@ use crate::sync::Changes;
 pub(super) struct Life {
     over: AtomicBool,
     changed: Changes,
+    /// The error with which the stream failed. HTTP/2 gives it to one of the requests in progress, or to none.
+    failure: OnceLock<String>,
 }
 
 impl Life {
@@ -29,6 +31,11 @@ impl Life {
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Release);
         self.changed.announce();
+    }
+
+    /// Returns the error with which the stream failed, if it did.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
     }
 
     /// Completes once it is over.
@@ -61,7 +68,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Mortal<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if let Poll::Ready(Err(error)) = &read {
+            // The first one counts.
+            let _ = self.life.failure.set(error.to_string());
+        }
+        read
     }
 }
 

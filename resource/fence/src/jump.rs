@@ -68,8 +68,8 @@ impl MaxJump {
         Self::new((1 << 52) - 1, elections.saturating_mul(1 << EPOCH_SHIFT))
     }
 
-    /// Limits a token that is a time to a step of `micros` microseconds, and the first token of a key to below
-    /// 2^53.
+    /// Limits a token that is a time to a step of `micros` microseconds, and the first token of a key to
+    /// below 2^53.
     pub const fn time(micros: u64) -> Self {
         Self::new((1 << 53) - 1, micros)
     }

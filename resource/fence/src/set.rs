@@ -18,9 +18,9 @@ impl Fence {
     /// Sets the highest token seen from `expected` to `to`, which may be lower: the next write needs a token
     /// above `to`. `None` is a key that has seen no token. Value, version and last write stay.
     ///
-    /// It is the only operation that moves a fence back, so it undoes the fence's guarantee. Use it only while
-    /// nobody can write with a token between `to` and `expected`: stop the writers, or know that no lock has
-    /// granted such a token.
+    /// It is the only operation that moves a fence back, so it undoes the fence's guarantee. Use it only
+    /// while nobody can write with a token between `to` and `expected`: stop the writers, or know that no lock
+    /// has granted such a token.
     ///
     /// # Errors
     ///
