@@ -244,6 +244,21 @@ fn clear_asks_and_takes_only_yes() {
 }
 
 #[test]
+fn a_lease_that_ends_before_the_answer_is_not_cleared() {
+    for system in ["redis", "zookeeper"] {
+        let stage = Stage::new().unwrap();
+        let mut crowd = Crowd::new(&stage, Servers::start(&stage, system));
+        crowd.dead("worker-4", Duration::from_secs(5));
+        // Longer than the session of the command at ZooKeeper, too, which must live on meanwhile.
+        let commands = "(sleep 12; echo yes) | real clear orders:42 --watch 100ms";
+        let (code, output) = run(&stage, &crowd, &format!("{}\n{commands}", crowd.exports()));
+        assert_eq!(code, Some(0), "{system}: {output}");
+        assert!(output.contains("Nothing to clear"), "{system}: {output}");
+        assert!(!stage.directory().join("dlock-audit.jsonl").exists(), "nothing was recorded");
+    }
+}
+
+#[test]
 fn a_holder_that_renews_is_cleared_only_by_force() {
     for system in ["redis", "redlock", "etcd", "zookeeper"] {
         let stage = Stage::new().unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use real::operate::{
-    AuditLog, Deleted, Deletion, Entry, Holder, Inspection, Stage, Watched, watch, watch_time,
+    AuditLog, Deleted, Deletion, Entry, Holder, Inspection, Stage, Watch, Watched, watch_time,
 };
 use serde_json::{Value, json};
 
@@ -60,25 +60,40 @@ impl Clear {
             return Ok(true);
         };
         let time = self.watch.unwrap_or_else(|| watch_time(&holder));
-        let owner = holder.owner.prefix();
-        print(&format!("watching {owner} for {:.1} s\n", time.as_secs_f64()))?;
-        let watched = watch(&mut lock.servers, &holder, time).await?;
+        let mut watch = Watch::begin(&lock.servers, holder);
+        let owner = watch.holder().owner.clone();
+        print(&format!("watching {} for {:.1} s\n", owner.prefix(), time.as_secs_f64()))?;
+        let mut watched = watch.run(&mut lock.servers, time).await?;
+        if let Some(ended) = self.ends(owner.prefix(), watched)? {
+            return Ok(ended);
+        }
+        if !self.yes {
+            if !asked(&inspection.key, owner.prefix(), watched)? {
+                print("Nothing is cleared.\n")?;
+                return Ok(false);
+            }
+            // The answer may have taken long.
+            watched = watch.look(&mut lock.servers).await?;
+            if let Some(ended) = self.ends(owner.prefix(), watched)? {
+                return Ok(ended);
+            }
+        }
+        self.delete(lock, &inspection, watch.holder(), watched).await
+    }
+
+    /// Returns the outcome of the command if nothing is to be cleared, and says why.
+    fn ends(&self, owner: &str, watched: Watched) -> io::Result<Option<bool>> {
         match watched {
             Watched::Ended => {
                 print("Nothing to clear: the lease has ended by itself.\n")?;
-                return Ok(true);
+                Ok(Some(true))
             }
             Watched::Renewed(_) | Watched::Unknown if !self.force => {
                 eprintln!("real: {}", refusal(owner, watched));
-                return Ok(false);
+                Ok(Some(false))
             }
-            Watched::Renewed(_) | Watched::Unknown | Watched::Silent => {}
+            Watched::Renewed(_) | Watched::Unknown | Watched::Silent => Ok(None),
         }
-        if !self.yes && !asked(inspection.key.as_str(), owner, watched)? {
-            print("Nothing is cleared.\n")?;
-            return Ok(false);
-        }
-        self.delete(lock, &inspection, &holder, watched).await
     }
 
     /// Returns the owner to clear; `None` if the lock is free.

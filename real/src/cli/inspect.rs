@@ -77,6 +77,8 @@ fn text(found: &[Finding]) -> String {
     }
     let mut text = "This does not fit together:\n".to_owned();
     let options = textwrap::Options::new(WIDTH).initial_indent("- ").subsequent_indent("  ");
+    // Names with hyphens stay whole.
+    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
     for finding in found {
         text.push_str(&textwrap::fill(&finding.to_string(), &options));
         text.push('\n');

@@ -116,7 +116,7 @@ pub(crate) struct AuditArgs {
     pub(crate) reason: Option<String>,
 }
 
-/// Returns an executor on this thread.
+/// Returns an executor with a thread beside this one: connections stay alive while the user is asked.
 pub(crate) fn executor() -> std::io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
+    Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }

@@ -6,7 +6,10 @@ use etcd_client::{
     Client, Compare, CompareOp, ConnectOptions, GetOptions, KeyValue, SortOrder, SortTarget, Txn, TxnOp,
 };
 
-use super::{Claim, Deleted, Owner, Queue, Session, TIMEOUT, Target};
+use super::{Claim, Deleted, Owner, Path, Queue, Session, TIMEOUT, Target};
+
+/// The digits of a key that are shown, as many as of an owner token: they are the same.
+const DIGITS_SHOWN: usize = 8;
 
 pub(super) struct Cluster(Client);
 
@@ -36,7 +39,7 @@ impl Cluster {
 
     /// Deletes the key of a claim, if it is still the same one.
     pub(super) async fn delete(&mut self, claim: &Claim) -> Result<Deleted, String> {
-        let key = claim.name.as_str();
+        let key = claim.path.0.as_str();
         let created = i64::try_from(claim.token).unwrap_or_default();
         let is_same = [
             Compare::create_revision(key, CompareOp::Equal, created),
@@ -64,13 +67,16 @@ impl Cluster {
 }
 
 fn claim(kv: &KeyValue, session: Option<Session>) -> Claim {
+    let path = String::from_utf8_lossy(kv.key()).into_owned();
+    let (queue, digits) = path.rsplit_once('/').unwrap_or(("", &path));
     Claim {
-        name: String::from_utf8_lossy(kv.key()).into_owned(),
+        name: format!("{queue}/{}…", digits.chars().take(DIGITS_SHOWN).collect::<String>()),
         owner: Owner(String::from_utf8_lossy(kv.value()).into_owned()),
         token: u64::try_from(kv.create_revision()).unwrap_or_default(),
         session,
         is_used_up: false,
         version: kv.mod_revision(),
+        path: Path(path.clone()),
     }
 }
 

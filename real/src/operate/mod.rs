@@ -1,7 +1,7 @@
 //! The work of an operator on one lock: inspect it, clear it, raise its counter.
 //!
 //! [`Servers`] reads the state of a lock from its servers into an [`Inspection`]. [`findings()`] judges it:
-//! pure. [`watch()`] finds out if the holder still renews, [`Servers::clear`] deletes its lease,
+//! pure. [`Watch`] finds out if the holder still renews, [`Servers::clear`] deletes its lease,
 //! [`Servers::raise`] sets a lost counter above what the resource has seen. [`AuditLog`] keeps a record of
 //! both.
 //!
@@ -31,7 +31,7 @@ pub use findings::{Finding, findings};
 pub use names::{NameError, Names};
 pub use raise::{RaiseError, Raised, check_raise};
 pub use seen::{Seen, SeenError};
-pub use watch::{Watched, watch, watch_time};
+pub use watch::{Watch, Watched, watch_time};
 
 /// The timeout of one reading of a server, and of one change.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -134,7 +134,7 @@ pub struct Queue {
 /// A claim in a queue: the holder's or a waiter's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Claim {
-    /// The key in etcd, or the path in ZooKeeper.
+    /// The key in etcd, of which only a prefix is shown, or the path in ZooKeeper.
     pub name: String,
     /// Its owner.
     pub owner: Owner,
@@ -147,7 +147,13 @@ pub struct Claim {
     /// What the deletion compares: the mod revision in etcd, the version of the data in ZooKeeper.
     #[serde(skip)]
     version: i64,
+    #[serde(skip)]
+    path: Path,
 }
+
+/// The whole key or path of a claim. In etcd it ends with the digits of the owner token: never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Path(String);
 
 /// The session of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -251,6 +257,12 @@ impl Owner {
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.prefix())
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
     }
 }
 

@@ -5,9 +5,8 @@ use std::fmt;
 use super::{Answer, Inspection, Queue, RedisServer, Session, State};
 use crate::report::Table;
 
-/// The most columns of an owner, a server and a client in the table.
-const OWNER_COLUMNS: usize = 24;
-const SERVER_COLUMNS: usize = 24;
+/// The most columns of an owner or a server.
+const NAME_COLUMNS: usize = 20;
 
 /// The most waiters that are listed.
 const WAITERS_MAX: usize = 20;
@@ -35,14 +34,14 @@ impl fmt::Display for Inspection {
 fn of_servers(servers: &[RedisServer]) -> Table {
     let mut table = Table::new("", &["server", "owner", "left", "counter", "waiting"]);
     for RedisServer { server, answer } in servers {
-        let server = cut(server, SERVER_COLUMNS);
+        let server = cut(server, NAME_COLUMNS);
         let Answer::Read(state) = answer else {
             table.row([server, "unread".to_owned()]);
             continue;
         };
         let (owner, left) = match &state.lease {
             Some(lease) => (
-                cut(lease.owner.prefix(), OWNER_COLUMNS),
+                cut(lease.owner.prefix(), NAME_COLUMNS),
                 lease.left_ms.map_or("never ends".to_owned(), seconds),
             ),
             None => ("free".to_owned(), "–".to_owned()),
@@ -56,20 +55,23 @@ fn of_queue(queue: &Queue) -> String {
     if queue.claims.is_empty() {
         return "free: the queue is empty\n".to_owned();
     }
-    let mut table = Table::new("", &["place", "owner", "token", "session", "left", "client"]);
+    let mut table = Table::new("", &["place", "owner", "token", "session", "left"]);
+    let mut clients = String::new();
     for (place, claim) in queue.claims.iter().enumerate().take(WAITERS_MAX + 1) {
         let place = if place == 0 { "holder".to_owned() } else { place.to_string() };
-        let (id, left, client) = match &claim.session {
-            None => ("none".to_owned(), "never ends".to_owned(), String::new()),
-            Some(session) => (session.id.clone(), left(session), session.client.clone().unwrap_or_default()),
+        let owner = cut(claim.owner.prefix(), NAME_COLUMNS);
+        let (id, left) = match &claim.session {
+            None => ("none".to_owned(), "never ends".to_owned()),
+            Some(session) => (session.id.clone(), left(session)),
         };
-        let (owner, client) =
-            (cut(claim.owner.prefix(), OWNER_COLUMNS - 8), cut(&client, SERVER_COLUMNS - 3));
-        table.row([place, owner, claim.token.to_string(), id, left, client]);
+        let client = claim.session.as_ref().and_then(|session| session.client.as_ref());
+        clients.extend(client.map(|client| format!("{owner} is connected from {client}\n")));
+        table.row([place, owner, claim.token.to_string(), id, left]);
     }
     let more = queue.claims.len().saturating_sub(WAITERS_MAX + 1);
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
-    table.text() + &more
+    let gap = if clients.is_empty() { "" } else { "\n" };
+    [&table.text(), &more, gap, &clients].concat()
 }
 
 /// Returns the time that is left of a session, or its whole TTL if only that is known.
@@ -105,7 +107,7 @@ fn cut(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operate::{Claim, Owner, RedisLease, RedisState, Seen};
+    use crate::operate::{Claim, Owner, Path, RedisLease, RedisState, Seen};
     use crate::systems::System;
 
     fn owner() -> Owner {
@@ -148,6 +150,7 @@ mod tests {
             session: Some(Session { left_ms, ..session.clone() }),
             is_used_up: false,
             version: 1,
+            path: Path::default(),
         };
         let queue = |left| Queue { revision: Some(9), claims: vec![claim(left); 40], strangers: Vec::new() };
         let text = assert_fits(State::Queue(queue(None)), System::Zookeeper);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock::Runtime;
+use dlock::{Instant, Runtime};
 
 use super::{Holder, Inspection, OperateError, Servers};
 
@@ -47,29 +47,59 @@ pub fn watch_time(holder: &Holder) -> Duration {
     }
 }
 
-/// Reads the lock again and again for `time`, until the holder renews or its lease is over. `holder` is from
-/// a reading before.
-///
-/// # Errors
-///
-/// [`OperateError`] if no server answers any more.
-pub async fn watch(servers: &mut Servers, holder: &Holder, time: Duration) -> Result<Watched, OperateError> {
-    let runtime = servers.runtime().clone();
-    let (began, mut pulse) = (runtime.now(), Pulse::of(holder));
-    // The last reading is at the end of `time`, or later.
-    let mut is_last = false;
-    while !is_last {
-        runtime.sleep_until((runtime.now() + LOOK_EVERY).min(began + time)).await;
-        // From before the request is sent: what is left then is less by at least this.
-        let elapsed = runtime.now().saturating_since(began);
-        is_last = elapsed >= time;
-        let Some(now) = find(&servers.read().await?, holder) else { return Ok(Watched::Ended) };
-        pulse = match Pulse::of(&now).since(pulse, elapsed) {
-            Some(pulse) => pulse,
-            None => return Ok(Watched::Renewed(elapsed)),
-        };
+/// Watches one holder.
+pub struct Watch {
+    holder: Holder,
+    /// After the reading that found the holder.
+    began: Instant,
+    pulse: Pulse,
+}
+
+impl Watch {
+    /// Begins to watch `holder`, which was found by a reading before.
+    pub fn begin(servers: &Servers, holder: Holder) -> Self {
+        Self { began: servers.runtime().now(), pulse: Pulse::of(&holder), holder }
     }
-    Ok(if pulse.is_known() || is_without_session(holder) { Watched::Silent } else { Watched::Unknown })
+
+    /// Returns the holder, as it was found.
+    pub fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
+    /// Reads the lock again and again for `time`, until the holder renews or its lease is over.
+    ///
+    /// # Errors
+    ///
+    /// [`OperateError`] if no server answers any more.
+    pub async fn run(&mut self, servers: &mut Servers, time: Duration) -> Result<Watched, OperateError> {
+        let runtime = servers.runtime().clone();
+        let end = runtime.now() + time;
+        loop {
+            runtime.sleep_until((runtime.now() + LOOK_EVERY).min(end)).await;
+            let is_last = runtime.now() >= end;
+            let watched = self.look(servers).await?;
+            if is_last || matches!(watched, Watched::Renewed(_) | Watched::Ended) {
+                return Ok(watched);
+            }
+        }
+    }
+
+    /// Reads the lock once more, and compares it with the first reading.
+    ///
+    /// # Errors
+    ///
+    /// [`OperateError`] if no server answers any more.
+    pub async fn look(&mut self, servers: &mut Servers) -> Result<Watched, OperateError> {
+        // From before the request is sent: what is left then is less by at least this.
+        let elapsed = servers.runtime().now().saturating_since(self.began);
+        let Some(now) = find(&servers.read().await?, &self.holder) else { return Ok(Watched::Ended) };
+        let Some(pulse) = Pulse::of(&now).since(self.pulse, elapsed) else {
+            return Ok(Watched::Renewed(elapsed));
+        };
+        self.pulse = pulse;
+        let is_known = pulse.is_known() || is_without_session(&self.holder);
+        Ok(if is_known { Watched::Silent } else { Watched::Unknown })
+    }
 }
 
 /// Returns the same holder in a later reading.
@@ -129,7 +159,7 @@ impl Pulse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operate::{Claim, Owner, Session};
+    use crate::operate::{Claim, Owner, Path, Session};
 
     /// Returns true if `now` shows a renewal since `first`, which was read `elapsed` milliseconds ago.
     fn renewed(unit_ms: u64, first: [Option<u64>; 2], now: [Option<u64>; 2], elapsed: u64) -> bool {
@@ -176,6 +206,7 @@ mod tests {
                 session: Some(Session { ttl_ms: Some(ttl), ..Session::default() }),
                 is_used_up: false,
                 version: 0,
+                path: Path::default(),
             }),
             left_ms,
         };

@@ -9,7 +9,7 @@ use dlock_zookeeper::{Client, ClientOptions, Error, Stat};
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{Claim, Deleted, Owner, Queue, Session, TIMEOUT, Target};
+use super::{Claim, Deleted, Owner, Path, Queue, Session, TIMEOUT, Target};
 
 /// The timeout of the tool's own session, of which it keeps nothing.
 const SESSION: Duration = Duration::from_secs(10);
@@ -69,7 +69,7 @@ impl Ensemble {
     /// Deletes the node of a claim, if its data has the same version. No other node ever gets its name.
     pub(super) async fn delete(&self, claim: &Claim) -> Result<Deleted, String> {
         let version = i32::try_from(claim.version).ok();
-        match self.client.delete(&claim.name, version, self.deadline()).await {
+        match self.client.delete(&claim.path.0, version, self.deadline()).await {
             Ok(()) => Ok(Deleted::Done),
             Err(Error::NoNode { .. } | Error::BadVersion { .. }) => Ok(Deleted::Changed),
             Err(error) => Err(told(error)),
@@ -89,12 +89,13 @@ impl Ensemble {
 fn claim(path: String, data: &[u8], stat: &Stat, number: u32) -> Claim {
     let session = |id: i64| Session { id: format!("{id:x}"), ..Session::default() };
     Claim {
-        name: path,
+        name: path.clone(),
         owner: Owner(String::from_utf8_lossy(data).into_owned()),
         token: u64::try_from(stat.czxid).unwrap_or_default(),
         session: Some(stat.ephemeral_owner).filter(|id| *id != 0).map(session),
         is_used_up: number >= i32::MAX.cast_unsigned(),
         version: i64::from(stat.version),
+        path: Path(path),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Each finding, and the nearest state that has none.
 
 use super::*;
-use crate::operate::{RedisLease, Seen, Session};
+use crate::operate::{Path, RedisLease, Seen, Session};
 
 fn owner(name: &str) -> Owner {
     Owner(format!("{name}:0123456789abcdef0123456789abcdef"))
@@ -112,6 +112,7 @@ fn claim(name: &str, token: u64) -> Claim {
         session: Some(session),
         is_used_up: false,
         version: 1,
+        path: Path::default(),
     }
 }
 
