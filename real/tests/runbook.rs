@@ -19,7 +19,7 @@ use std::time::Duration;
 use holders::{Crowd, Servers};
 use real::servers::Stage;
 
-const PAGE: &str = include_str!("../../docs/runbook.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/runbook.md");
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -31,7 +31,8 @@ enum Part {
 
 /// Returns the parts of the page. Every block of code must have a mark.
 fn parts() -> Vec<Part> {
-    let (mut parts, mut lines, mut mark) = (Vec::new(), PAGE.lines(), None);
+    let page = fs::read_to_string(PAGE).unwrap();
+    let (mut parts, mut lines, mut mark) = (Vec::new(), page.lines(), None);
     while let Some(line) = lines.next() {
         if let Some(comment) = line.strip_prefix("<!-- ").and_then(|line| line.strip_suffix(" -->")) {
             match comment.strip_prefix("given: ") {
