@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn assert_fits(state: State, system: System) -> String {
-        let resource = Some(Seen { highest_token: Some(u64::MAX), writes: u64::MAX });
+        let resource = Some(Seen { highest_token: Some(u64::MAX), writes: 1_000_000_000 });
         let text = Inspection { key: "orders:42".to_owned(), system, state, resource }.to_string();
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
