@@ -1,6 +1,7 @@
 //! The queue of a lock in an etcd cluster.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use etcd_client::{
     Client, Compare, CompareOp, ConnectOptions, GetOptions, KeyValue, SortOrder, SortTarget, Txn, TxnOp,
@@ -29,8 +30,8 @@ impl Cluster {
         let revision = found.header().and_then(|header| u64::try_from(header.revision()).ok());
         let mut sessions = BTreeMap::new();
         for kv in found.kvs().iter().filter(|kv| kv.lease() != 0) {
-            if !sessions.contains_key(&kv.lease()) {
-                sessions.insert(kv.lease(), self.session(kv.lease()).await?);
+            if let Entry::Vacant(vacant) = sessions.entry(kv.lease()) {
+                vacant.insert(self.session(kv.lease()).await?);
             }
         }
         let claim = |kv: &KeyValue| claim(kv, sessions.get(&kv.lease()).cloned());
