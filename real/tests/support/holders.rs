@@ -14,7 +14,7 @@ pub(crate) const RESOURCE: &str = "127.0.0.1:8080";
 pub(crate) enum Servers {
     Redis(Vec<Redis>),
     Etcd(EtcdCluster),
-    ZooKeeper(ZooKeeper),
+    ZooKeeper(Box<ZooKeeper>),
 }
 
 impl Servers {
@@ -24,7 +24,7 @@ impl Servers {
             "redis" => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None).unwrap()]),
             "redlock" => Self::Redis(Redis::start_many(stage, 3).unwrap()),
             "etcd" => Self::Etcd(EtcdCluster::start_one(stage).unwrap()),
-            "zookeeper" => Self::ZooKeeper(ZooKeeper::start(stage).unwrap()),
+            "zookeeper" => Self::ZooKeeper(Box::new(ZooKeeper::start(stage).unwrap())),
             system => panic!("unknown system {system:?}"),
         }
     }
