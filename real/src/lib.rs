@@ -6,7 +6,7 @@
 //! events of each process, with the times of [`clock`], and [`judgement`] judges them. [`mod@contend`] is the
 //! load, [`mod@fill`] makes millions of locks. [`experiments`], [`chaos`] (the long run under faults) and
 //! [`peers`] (the comparison with other locks) share [`lab`]; [`report`] renders text, tables and figures.
-//! [`mod@metrics`] serves the metrics of a command.
+//! [`mod@metrics`] serves the metrics of a command. [`operate`] inspects and mends one lock.
 
 mod acquire;
 pub mod chaos;
@@ -22,6 +22,7 @@ pub mod logs;
 pub mod metrics;
 #[cfg(doctest)]
 mod moving;
+pub mod operate;
 mod patient;
 pub mod pause;
 pub mod peers;

@@ -37,6 +37,12 @@ enum Command {
     Chaos(cli::chaos::Chaos),
     /// Judges the histories that the processes of a run have written.
     Audit(cli::audit::Audit),
+    /// Shows the state of one lock and says what does not fit together.
+    Inspect(cli::inspect::Inspect),
+    /// Deletes the lease of a holder that no longer renews.
+    Clear(cli::clear::Clear),
+    /// Raises a lost fencing counter above what the resource has seen.
+    Raise(cli::raise::Raise),
     /// Measures these locks and other libraries side by side.
     Peers(cli::peers::Peers),
     /// Runs an experiment of the lab on servers of its own.
@@ -55,6 +61,9 @@ fn main() -> ExitCode {
         Command::Gen(fill) => fill.run(),
         Command::Chaos(chaos) => chaos.run(),
         Command::Audit(audit) => audit.run(),
+        Command::Inspect(inspect) => inspect.run(),
+        Command::Clear(clear) => clear.run(),
+        Command::Raise(raise) => raise.run(),
         Command::Peers(peers) => peers.run(),
         Command::Experiment(experiment) => experiment.run(),
         Command::Report(report) => report.run(),

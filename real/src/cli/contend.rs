@@ -108,10 +108,10 @@ impl Contend {
         let recording = self.identity.record(&self.identity.name_or("contend"))?;
         let load = Load {
             arm: self.arm.into(),
-            system: self.lock.system,
+            system: self.lock.place.system,
             servers: match (self.arm, &self.postgres) {
                 (ArmKind::Version | ArmKind::Jobs, Some(url)) => vec![url.clone()],
-                _ => self.lock.servers()?,
+                _ => self.lock.place.addresses()?,
             },
             ttl: self.lock.ttl,
             work: self.work,

@@ -11,9 +11,9 @@ use real::systems::System;
 use super::span;
 use super::state::State;
 
-/// The lock servers and the TTL.
+/// The lock servers.
 #[derive(Args)]
-pub(crate) struct LockArgs {
+pub(crate) struct ServerArgs {
     /// The lock system.
     #[arg(long, visible_alias = "backend", env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
     pub(crate) system: System,
@@ -23,6 +23,13 @@ pub(crate) struct LockArgs {
     /// The state file of `real up`.
     #[arg(long, env = "DLOCK_STATE", value_name = "FILE")]
     state: Option<PathBuf>,
+}
+
+/// The lock servers and the TTL.
+#[derive(Args)]
+pub(crate) struct LockArgs {
+    #[command(flatten)]
+    pub(crate) place: ServerArgs,
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
     pub(crate) ttl: Duration,
@@ -44,9 +51,9 @@ fn busy_poll(text: &str) -> Result<Duration, String> {
     }
 }
 
-impl LockArgs {
+impl ServerArgs {
     /// Returns the addresses of the lock servers.
-    pub(crate) fn servers(&self) -> Result<Vec<String>, Box<dyn Error>> {
+    pub(crate) fn addresses(&self) -> Result<Vec<String>, Box<dyn Error>> {
         if !self.servers.is_empty() {
             return Ok(self.servers.clone());
         }

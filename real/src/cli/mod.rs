@@ -2,19 +2,23 @@
 
 pub(crate) mod audit;
 pub(crate) mod chaos;
+pub(crate) mod clear;
 pub(crate) mod contend;
 pub(crate) mod experiment;
 pub(crate) mod fencing;
 pub(crate) mod fill;
 mod guards;
+pub(crate) mod inspect;
 pub(crate) mod lock;
 pub(crate) mod metrics;
 pub(crate) mod peers;
 mod progress;
+pub(crate) mod raise;
 pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod span;
 pub(crate) mod state;
+mod target;
 mod tls;
 pub(crate) mod up;
 pub(crate) mod worker;

@@ -115,8 +115,8 @@ impl Worker {
         let at = if check { Step::Checked } else { Step::Worked };
         Ok(Plan {
             name,
-            system: self.lock.system,
-            servers: self.lock.servers()?,
+            system: self.lock.place.system,
+            servers: self.lock.place.addresses()?,
             resource,
             resource_tls,
             resource_token: self.resource_token_file.as_deref().map(guards::token).transpose()?,

@@ -1,0 +1,382 @@
+//! The work of an operator on one lock: inspect it, clear it, raise its counter.
+//!
+//! [`Servers`] reads the state of a lock from its servers into an [`Inspection`]. [`findings()`] judges it:
+//! pure. [`Watch`] finds out if the holder still renews, [`Servers::clear`] deletes its lease,
+//! [`Servers::raise`] sets a lost counter above what the resource has seen. [`AuditLog`] keeps a record of
+//! both.
+//!
+//! Only prefixes of owner tokens are shown or recorded: a whole token suffices to release a lock.
+
+mod audit;
+mod etcd;
+mod findings;
+mod names;
+mod raise;
+mod redis;
+mod render;
+mod seen;
+mod watch;
+mod zookeeper;
+
+use std::fmt;
+use std::time::Duration;
+
+use dlock::{Runtime, TokioRuntime, owner_prefix, timeout_at};
+use serde::{Serialize, Serializer};
+
+use crate::systems::System;
+
+pub use audit::{AuditError, AuditLog, Entry, Stage};
+pub use findings::{Finding, findings};
+pub use names::{NameError, Names};
+pub use raise::{RaiseError, Raised, check_raise};
+pub use seen::{Seen, SeenError};
+pub use watch::{Watch, Watched, watch_time};
+
+/// The timeout of one reading of a server, and of one change.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A lock and its servers.
+#[derive(Clone)]
+pub struct Target {
+    /// The names of the lock.
+    pub names: Names,
+    /// The lock system.
+    pub system: System,
+    /// The addresses of the servers, each written `host:port`.
+    pub servers: Vec<String>,
+    /// The user (may be empty) and the password to log in with.
+    pub login: Option<(String, String)>,
+    /// The database of a Redis.
+    pub database: u32,
+    /// The node of ZooKeeper below which the locks are.
+    pub root: String,
+}
+
+/// The state of a lock, as its servers and its resource report it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Inspection {
+    /// The name of the key.
+    pub key: String,
+    /// The lock system.
+    pub system: System,
+    /// The state on the servers.
+    #[serde(flatten)]
+    pub state: State,
+    /// The resource, if it was read.
+    pub resource: Option<Seen>,
+}
+
+/// The state of a lock on its servers.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// On each Redis by itself.
+    Servers(Vec<RedisServer>),
+    /// In the queue of a cluster.
+    Queue(Queue),
+}
+
+/// The answer of one Redis.
+#[derive(Clone, Debug, Serialize)]
+pub struct RedisServer {
+    /// Its address.
+    pub server: String,
+    /// The lock there.
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+/// The lock on one Redis, or the reason why it could not be read.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The lock.
+    Read(RedisState),
+    /// The reason.
+    Failed(String),
+}
+
+/// The lock on one Redis, all read at one moment but for the listeners.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RedisState {
+    /// The lease, if there is one.
+    pub lease: Option<RedisLease>,
+    /// The fencing counter; `None` if there is none.
+    pub counter: Option<u64>,
+    /// The time until the counter expires, in milliseconds; `None` if it does not, as it must be.
+    pub counter_left_ms: Option<u64>,
+    /// The number of clients that wait for a release; `None` if the user may not ask.
+    pub listeners: Option<u64>,
+}
+
+/// A lease on one Redis; with Redlock, the vote of one server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RedisLease {
+    /// Its owner.
+    pub owner: Owner,
+    /// The time until it ends, in milliseconds; `None` if it never does.
+    pub left_ms: Option<u64>,
+}
+
+/// The queue of a lock in a cluster.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Queue {
+    /// The last revision (etcd) or transaction (ZooKeeper) of the cluster: later tokens are above it. `None`
+    /// if no server reports it.
+    pub revision: Option<u64>,
+    /// The claims, in their order. The first holds the lock.
+    pub claims: Vec<Claim>,
+    /// Names in the queue that are no claims.
+    pub strangers: Vec<String>,
+}
+
+/// A claim in a queue: the holder's or a waiter's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Claim {
+    /// The key in etcd, of which only a prefix is shown, or the path in ZooKeeper.
+    pub name: String,
+    /// Its owner.
+    pub owner: Owner,
+    /// Its fencing token: the create revision, or the transaction that created it.
+    pub token: u64,
+    /// The session with which it ends; `None` if it never ends by itself.
+    pub session: Option<Session>,
+    /// True if the numbers of ZooKeeper's queue are used up: no such claim is granted.
+    pub is_used_up: bool,
+    /// What the deletion compares: the mod revision in etcd, the version of the data in ZooKeeper.
+    #[serde(skip)]
+    version: i64,
+    #[serde(skip)]
+    path: Path,
+}
+
+/// The whole key or path of a claim. In etcd it ends with the digits of the owner token: never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Path(String);
+
+/// The session of a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Session {
+    /// Its number, in hexadecimal.
+    pub id: String,
+    /// Its whole time to live, in milliseconds, if it is known.
+    pub ttl_ms: Option<u64>,
+    /// The time that is left of it, in milliseconds, if it is known. It rises with each renewal.
+    pub left_ms: Option<u64>,
+    /// The address of its client, if it is known.
+    pub client: Option<String>,
+    /// True if etcd does not know it, or no server of ZooKeeper has a connection of it; `None` if the servers
+    /// of ZooKeeper do not say.
+    pub is_gone: Option<bool>,
+    /// The number of messages that a server has received on its connection, if it is known.
+    #[serde(skip)]
+    received: Option<u64>,
+}
+
+/// An owner token, of which only the prefix is shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Owner(String);
+
+/// The holder of a lock, or a waiter, to be cleared.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    /// The owner.
+    pub owner: Owner,
+    /// The servers that store its lease: those of Redis, or none for a cluster.
+    pub servers: Vec<String>,
+    /// Its claim in the queue of a cluster.
+    pub claim: Option<Claim>,
+    /// The longest time that is left of it, in milliseconds, if it ends and that is known.
+    pub left_ms: Option<u64>,
+}
+
+/// The deletion of a lease on one server.
+#[derive(Clone, Debug, Serialize)]
+pub struct Deletion {
+    /// The server, or the name of the claim.
+    pub at: String,
+    /// The outcome.
+    pub outcome: Deleted,
+}
+
+/// The outcome of a deletion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deleted {
+    /// It is deleted.
+    Done,
+    /// It had ended, or changed: nothing was deleted.
+    Changed,
+    /// The server failed: it may be deleted or not.
+    Failed(String),
+}
+
+/// The servers can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum OperateError {
+    /// The number of servers does not fit the system.
+    #[error(
+        "redis needs one server, but --servers lists {0}: give one, or --system redlock for several that \
+         vote"
+    )]
+    OneServer(usize),
+    /// No server is given.
+    #[error("no server is given: list them in --servers")]
+    NoServer,
+    /// No server answered.
+    #[error("{server} can't be read: {reason}")]
+    Unread {
+        /// The server, or the first of several.
+        server: String,
+        /// The error.
+        reason: String,
+    },
+}
+
+/// Connections to the servers of a lock.
+pub struct Servers {
+    runtime: TokioRuntime,
+    target: Target,
+    link: Link,
+}
+
+enum Link {
+    Redis(redis::Nodes),
+    Etcd(Box<etcd::Cluster>),
+    ZooKeeper(zookeeper::Ensemble),
+}
+
+impl Owner {
+    /// Returns the part that may be shown: see [`dlock::Owner::prefix`].
+    pub fn prefix(&self) -> &str {
+        owner_prefix(&self.0)
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.prefix())
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl Serialize for Owner {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.prefix())
+    }
+}
+
+impl Servers {
+    /// Connects to the servers of `target`.
+    ///
+    /// # Errors
+    ///
+    /// [`OperateError`] if their number does not fit the system, or none can be reached.
+    pub async fn connect(runtime: TokioRuntime, target: Target) -> Result<Self, OperateError> {
+        let link = match (target.system, target.servers.len()) {
+            (_, 0) => return Err(OperateError::NoServer),
+            (System::Redis, 2..) => return Err(OperateError::OneServer(target.servers.len())),
+            (System::Redis | System::Redlock, _) => Link::Redis(redis::Nodes::new(&target)),
+            (System::Etcd, _) => {
+                let opened = etcd::Cluster::connect(&target);
+                let opened = within(&runtime, &target, opened).await?;
+                Link::Etcd(Box::new(opened))
+            }
+            (System::Zookeeper, _) => Link::ZooKeeper(zookeeper::Ensemble::new(runtime.clone(), &target)),
+        };
+        Ok(Self { runtime, target, link })
+    }
+
+    /// Returns the clock and the network of the connections.
+    pub fn runtime(&self) -> &TokioRuntime {
+        &self.runtime
+    }
+
+    /// Reads the lock from its servers; the resource is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`OperateError::Unread`] if no server answers.
+    pub async fn read(&mut self) -> Result<Inspection, OperateError> {
+        let Self { runtime, target, link } = self;
+        let state = match link {
+            Link::Redis(nodes) => State::Servers(nodes.read(runtime, target).await?),
+            Link::Etcd(cluster) => State::Queue(within(runtime, target, cluster.read(target)).await?),
+            Link::ZooKeeper(ensemble) => State::Queue(within(runtime, target, ensemble.read(target)).await?),
+        };
+        Ok(Inspection { key: target.names.name().to_owned(), system: target.system, state, resource: None })
+    }
+
+    /// Deletes the lease of `holder` wherever it is stored, if it is still the same. Counters stay as they
+    /// are.
+    pub async fn clear(&mut self, holder: &Holder) -> Vec<Deletion> {
+        let Self { runtime, target, link } = self;
+        let claim = holder.claim.as_ref();
+        let (at, deleting) = match (link, claim) {
+            (Link::Redis(nodes), _) => return nodes.clear(runtime, target, holder).await,
+            (Link::Etcd(cluster), Some(claim)) => {
+                (claim.name.clone(), within(runtime, target, cluster.delete(claim)).await)
+            }
+            (Link::ZooKeeper(ensemble), Some(claim)) => {
+                (claim.name.clone(), within(runtime, target, ensemble.delete(claim)).await)
+            }
+            (_, None) => return Vec::new(),
+        };
+        let outcome = deleting.unwrap_or_else(|error| Deleted::Failed(error.to_string()));
+        vec![Deletion { at, outcome }]
+    }
+
+    /// Ends the connections.
+    pub async fn close(self) {
+        if let Link::ZooKeeper(ensemble) = self.link {
+            ensemble.close().await;
+        }
+    }
+}
+
+impl Inspection {
+    /// Returns those who hold the lock, or believe so: on Redis the owner of each lease, on a cluster the
+    /// first of the queue.
+    pub fn holders(&self) -> Vec<Holder> {
+        match &self.state {
+            State::Servers(servers) => redis::holders(servers),
+            State::Queue(queue) => queue.claims.first().map(Holder::of_claim).into_iter().collect(),
+        }
+    }
+
+    /// Returns the holder, or the claim in the queue, whose owner token begins with `prefix`.
+    pub fn claimant(&self, prefix: &str) -> Option<Holder> {
+        let waiters = match &self.state {
+            State::Servers(_) => Vec::new(),
+            State::Queue(queue) => queue.claims.iter().map(Holder::of_claim).collect(),
+        };
+        let mut all = self.holders().into_iter().chain(waiters);
+        all.find(|holder| !prefix.is_empty() && holder.owner.0.starts_with(prefix))
+    }
+}
+
+impl Holder {
+    fn of_claim(claim: &Claim) -> Self {
+        let left_ms = claim.session.as_ref().and_then(|session| session.left_ms);
+        Self { owner: claim.owner.clone(), servers: Vec::new(), claim: Some(claim.clone()), left_ms }
+    }
+}
+
+/// Waits for a step of a cluster's client for at most [`TIMEOUT`].
+async fn within<T>(
+    runtime: &TokioRuntime,
+    target: &Target,
+    step: impl Future<Output = Result<T, String>>,
+) -> Result<T, OperateError> {
+    let unread = |reason| OperateError::Unread { server: target.servers.join(","), reason };
+    match timeout_at(runtime, runtime.now() + TIMEOUT, step).await {
+        Ok(done) => done.map_err(unread),
+        Err(_) => Err(unread(format!("no answer within {} s", TIMEOUT.as_secs()))),
+    }
+}
