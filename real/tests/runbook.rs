@@ -61,9 +61,9 @@ fn given(stage: &Stage, state: &str) -> Crowd {
     let mut crowd = Crowd::new(stage, Servers::start(stage, system));
     match state {
         "a holder that renews and a waiter" => {
-            let token = crowd.living("worker-4", Duration::from_secs(15));
+            let token = crowd.living("worker-4", Duration::from_secs(30));
             crowd.write(token, "paid");
-            crowd.waiting("worker-5", Duration::from_secs(15));
+            crowd.waiting("worker-5", Duration::from_secs(30));
         }
         "a dead holder with a second left" => {
             let token = crowd.dead("worker-4", Duration::from_secs(1));
@@ -264,7 +264,8 @@ fn a_holder_that_renews_is_cleared_only_by_force() {
     for system in ["redis", "redlock", "etcd", "zookeeper"] {
         let stage = Stage::new().unwrap();
         let mut crowd = Crowd::new(&stage, Servers::start(&stage, system));
-        crowd.living("worker-4", Duration::from_secs(4));
+        // Long enough for a holder that gets no processor for a while.
+        crowd.living("worker-4", Duration::from_secs(30));
         let clear = |flags: &str| {
             // Longer than any interval of renewals: the watch ends with the first one.
             let clear = format!("real clear orders:42 --watch 1m --yes {flags}");
