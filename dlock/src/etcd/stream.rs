@@ -38,6 +38,11 @@ impl Life {
         self.failure.get().map(String::as_str)
     }
 
+    /// Notes that the stream failed; the first error counts.
+    fn failed(&self, error: &io::Error) {
+        let _ = self.failure.set(error.to_string());
+    }
+
     /// Completes once it is over.
     pub(super) async fn over(&self) {
         self.changed.until(|| self.is_over().then_some(())).await;
@@ -56,6 +61,21 @@ impl<S> Mortal<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Mortal<S> {
+    /// Notes a failed write. HTTP/2 reads no more after it, but the peer may have said why it closed the
+    /// connection.
+    fn written<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if let Poll::Ready(Err(error)) = &written {
+            let mut rest = [0; 1];
+            match Pin::new(&mut self.stream).poll_read(cx, &mut ReadBuf::new(&mut rest)) {
+                Poll::Ready(Err(reason)) => self.life.failed(&reason),
+                _ => self.life.failed(error),
+            }
+        }
+        written
+    }
+}
+
 impl<S> Drop for Mortal<S> {
     fn drop(&mut self) {
         self.life.end();
@@ -70,20 +90,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Mortal<S> {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if let Poll::Ready(Err(error)) = &read {
-            // The first one counts.
-            let _ = self.life.failure.set(error.to_string());
+            self.life.failed(error);
         }
         read
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Mortal<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Mortal<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.written(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.written(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -95,7 +116,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mortal<S> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.written(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -127,5 +149,51 @@ pub(super) struct Spawner<R>(pub(super) R);
 impl<R: Runtime, F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Spawner<R> {
     fn execute(&self, task: F) {
         self.0.spawn(task);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// A stream whose peer has refused this side, and closed it.
+    struct Refused;
+
+    impl AsyncRead for Refused {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(io::Error::other("the server wants a certificate")))
+        }
+    }
+
+    impl AsyncWrite for Refused {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failed_write_is_explained_by_what_the_peer_said() {
+        let life = Arc::new(Life::default());
+        let mut stream = Mortal::new(Refused, &life);
+        assert!(stream.write_all(b"PRI").await.is_err());
+        assert_eq!(life.failure(), Some("the server wants a certificate"));
+    }
+
+    #[tokio::test]
+    async fn a_failed_read_is_kept() {
+        let life = Arc::new(Life::default());
+        assert_eq!(life.failure(), None);
+        assert!(Mortal::new(Refused, &life).read_u8().await.is_err());
+        assert_eq!(life.failure(), Some("the server wants a certificate"));
     }
 }
