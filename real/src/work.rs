@@ -215,8 +215,8 @@ fn reach_resource(plan: &Plan, stop: &Stop) -> Result<(), PlanError> {
     }
 }
 
-/// Asks the resource for its fencing. Both sides may also refuse the other's certificate, and a server does so
-/// only after the handshake; it may refuse the bearer token, too.
+/// Asks the resource for its fencing. Both sides may also refuse the other's certificate, and a server does
+/// so only after the handshake; it may refuse the bearer token, too.
 fn ask_resource(plan: &Plan) -> Result<Fencing, PlanError> {
     let executor = Builder::new_current_thread().enable_all().build()?;
     let fencing = executor.block_on(async {

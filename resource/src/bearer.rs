@@ -121,8 +121,8 @@ impl BearerTokens {
         if accepted.is_empty() { Err(BearerError::Missing) } else { Ok(Self(accepted)) }
     }
 
-    /// Returns the name of the holder of `token`; `None` if it is not accepted. The time that it takes depends
-    /// neither on the accepted tokens nor on the place of the first difference.
+    /// Returns the name of the holder of `token`; `None` if it is not accepted. The time that it takes
+    /// depends neither on the accepted tokens nor on the place of the first difference.
     pub fn holder(&self, token: &str) -> Option<&str> {
         let digest = BodyDigest::of(token.as_bytes());
         let mut holder = None;

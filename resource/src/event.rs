@@ -11,7 +11,6 @@ use crate::OwnerToken;
 use crate::ResourceKey;
 use crate::fence::{Guard, Refusal, WriteOutcome, WriteSeq};
 use crate::operation::{Read, ReadOutcome, Snapshot, Write};
-use crate::store::FenceChange;
 
 /// Emits the decision about `write`: `write_accepted`, `write_repeated` or `write_rejected`; of a conditional
 /// write `conditional_accepted`, `conditional_repeated` or `conditional_rejected`.
@@ -30,12 +29,12 @@ pub fn read_decided(key: &ResourceKey, read: &Read, outcome: &ReadOutcome) {
     }
 }
 
-/// Emits an operator's change of a fence.
-pub fn fence_set(key: &ResourceKey, change: &FenceChange) {
+/// Emits an operator's change of the highest token seen.
+pub fn fence_set(key: &ResourceKey, from: Option<FencingToken>, to: Option<FencingToken>) {
     emit!(FenceSet {
         key: key.id_hash(),
-        token: change.to.map_or(0, FencingToken::as_u64),
-        seen: change.from.map_or(0, FencingToken::as_u64),
+        token: to.map_or(0, FencingToken::as_u64),
+        seen: from.map_or(0, FencingToken::as_u64),
     });
 }
 

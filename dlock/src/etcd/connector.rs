@@ -172,8 +172,8 @@ impl Connection {
         self.life.is_over()
     }
 
-    /// Adds why the connection failed, if `error` says only that it did: a server that refuses the certificate
-    /// of a client, for example, says so when the first answer is read.
+    /// Adds why the connection failed, if `error` says only that it did: a server that refuses the
+    /// certificate of a client, for example, says so when the first answer is read.
     fn explained(&self, error: BackendError) -> BackendError {
         match (error, self.life.failure()) {
             (BackendError::Disconnected { reason }, Some(failure)) if !reason.contains(failure) => {

@@ -19,7 +19,8 @@ use crate::sync::Changes;
 pub(super) struct Life {
     over: AtomicBool,
     changed: Changes,
-    /// The error with which the stream failed. HTTP/2 gives it to one of the requests in progress, or to none.
+    /// The error with which the stream failed. HTTP/2 gives it to one of the requests in progress, or to
+    /// none.
     failure: OnceLock<String>,
 }
 

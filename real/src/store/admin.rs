@@ -43,7 +43,7 @@ impl Inner {
         save(&transaction, key, &fence, None).await?;
         record(&transaction, key, change).await?;
         transaction.commit().await.map_err(failed)?;
-        event::fence_set(key, change);
+        event::fence_set(key, change.from, change.to);
         Ok(SetOutcome::Set)
     }
 }

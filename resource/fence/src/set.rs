@@ -19,8 +19,8 @@ impl Fence {
     /// above `to`. `None` is a key that has seen no token. Value, version and last write stay.
     ///
     /// It is the only operation that moves a fence back, so it undoes the fence's guarantee. Use it only
-    /// while nobody can write with a token between `to` and `expected`: stop the writers, or know that no lock
-    /// has granted such a token.
+    /// while nobody can write with a token between `to` and `expected`: stop the writers, or know that no
+    /// lock has granted such a token.
     ///
     /// # Errors
     ///

@@ -113,7 +113,7 @@ impl FenceAdmin for MemoryStore {
         let entry = entries.entry(key.clone()).or_default();
         entry.fence = fence;
         entry.changes.push(change.clone());
-        event::fence_set(key, change);
+        event::fence_set(key, change.from, change.to);
         Ok(SetOutcome::Set)
     }
 

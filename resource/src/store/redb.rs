@@ -205,7 +205,7 @@ impl FenceAdmin for RedbStore {
         save(&transaction, key, &fence)?;
         record(&transaction, key, change)?;
         transaction.commit().map_err(failed)?;
-        event::fence_set(key, change);
+        event::fence_set(key, change.from, change.to);
         Ok(SetOutcome::Set)
     }
 
