@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use dlock::tls::TlsConnector;
 use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
+use resource::Fencing;
 use resource::bearer::BearerToken;
 use resource::client::Client;
 use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
-use resource::Fencing;
 use tokio::runtime::{Builder, Handle};
 
 use crate::pause::{Pause, Stoppable};
