@@ -94,24 +94,3 @@ impl<R: Runtime> Client<R> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn only_an_unknown_write_is_sent_again_unchanged() {
-        let wait = Duration::from_secs(3);
-        let refused = ClientError::Refused { status: 400, error: String::new(), help: String::new() };
-        for (error, next) in [
-            (ClientError::Unknown(Failure::Timeout), NextStep::RepeatSameWrite),
-            (ClientError::NotSent(Failure::Timeout), NextStep::Busy { retry_after: None }),
-            (ClientError::NotSent(Failure::RateLimited(wait)), NextStep::Busy { retry_after: Some(wait) }),
-            (refused, NextStep::Repair),
-        ] {
-            assert_eq!(error.next_step(), next, "{error:?}");
-        }
-    }
-}

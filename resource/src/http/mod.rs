@@ -58,11 +58,17 @@ use self::guard::{Guarding, guard};
 pub use self::guard::{Guards, Peer};
 pub use self::rate::RateLimit;
 pub use self::serve::{refuse_connection, serve_connection, serve_peer};
-pub use crate::fence::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
 use crate::fence::{Fencing, Guard, Refusal, WriteOutcome};
 pub use crate::metrics::Metrics;
 use crate::metrics::Plain;
 use crate::store::{FenceAdmin, ReadOutcome, Store, Write};
+
+/// The header with the fencing token: a whole number from 1 to 18446744073709551615.
+pub const FENCE_TOKEN: &str = crate::fence::http::FENCE_TOKEN;
+/// The header with the number of a write among those of its grant: 1 to 18446744073709551614.
+pub const FENCE_SEQ: &str = crate::fence::http::FENCE_SEQ;
+/// The header with the owner token of the grant; of a conditional write, any name that its writer gave to it.
+pub const LOCK_OWNER: &str = crate::fence::http::LOCK_OWNER;
 
 /// The configuration of a service.
 #[derive(Clone, Copy, Debug)]
