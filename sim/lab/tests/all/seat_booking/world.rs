@@ -28,6 +28,9 @@ const TTL: Duration = Duration::from_millis(500);
 /// The longest wait for one answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
+/// The time for a write to a disk.
+const DISK: Duration = Duration::from_millis(2);
+
 /// The port of the payment service.
 const PORT: u16 = 7000;
 
@@ -53,6 +56,8 @@ pub fn seats(sim: &mut Sim, fencing: Fencing, mistake: Mistake) {
         sim.process(name, move |process| async move {
             process.sleep(Duration::from_millis(starts)).await;
             let Ok(end) = book(&Buyer::new(process.clone(), mistake)).await;
+            // A process that is killed at its last step has not ended yet.
+            process.sleep(DISK).await;
             process.point(&format!("ended as {}", end.as_str()));
         });
     }
@@ -79,7 +84,8 @@ async fn serve(process: Process, has_keys: bool) {
 async fn answer(bank: &Process, ledger: &File, mut stream: SimStream, has_keys: bool) -> io::Result<()> {
     let mut request = [0; 2];
     stream.read_exact(&mut request).await?;
-    bank.sleep(Duration::from_millis(20)).await;
+    // Many a payment takes longer than a lease.
+    bank.sleep(Duration::from_millis(bank.random() % 800)).await;
     let [kind, buyer] = request;
     let contents = ledger.contents()?;
     let has = |kind: u8| contents.chunks(2).any(|entry| entry == [kind, buyer]);
@@ -159,6 +165,7 @@ impl Shop for Buyer {
             (Record::RefundDue, Mistake::RefundFromMemory) => Record::Refunded,
             (record, _) => record,
         };
+        self.process.sleep(DISK).await;
         // These fail only if the process is dead.
         let _ = self.records.append(&[record as u8]);
         let _ = self.records.sync();
