@@ -1,7 +1,7 @@
 //! Run it: `cargo run --all-features --example seat_refund -- postgresql://USER@HOST/DB redis://HOST:6379`.
 //!
-//! Two buyers pay for one seat. Ada's payment takes longer than her lease, and Bob gets the seat meanwhile: the
-//! fence refuses Ada, and she is refunded. With `lock-only` as a third argument the seat is sold twice. With
+//! Two buyers pay for one seat. Ada's payment takes longer than her lease, and Bob gets the seat meanwhile:
+//! the fence refuses Ada, and she is refunded. With `lock-only` as a third argument the seat is sold twice. With
 //! a step of `booking` as a fourth one, the process is killed at that step of Ada's; the next run goes on.
 #![allow(clippy::disallowed_methods, reason = "a live program")]
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
@@ -39,7 +39,8 @@ const PASSENGER: &str = "SELECT passenger FROM seats WHERE seat = '12A'";
 /// The key of both is the booking. A refund that comes first makes a late charge harmless.
 const CHARGE: &str = "INSERT INTO bank.payments VALUES ($1, 'charged', 1, 0) ON CONFLICT DO NOTHING";
 const REFUND: &str = "INSERT INTO bank.payments AS p VALUES ($1, 'cancelled', 0, 0) \
-     ON CONFLICT (booking) DO UPDATE SET state = 'refunded', refunds = p.refunds + 1 WHERE p.state = 'charged'";
+     ON CONFLICT (booking) DO UPDATE SET state = 'refunded', refunds = p.refunds + 1 \
+     WHERE p.state = 'charged'";
 
 type Failure = Box<dyn Error + Send + Sync>;
 

@@ -67,7 +67,7 @@ pub fn seats(sim: &mut Sim, fencing: Fencing, mistake: Mistake) {
     sim.check("late buyers are refunded once", checks::refunded_once);
 }
 
-/// Runs the payment service. Its disk holds pairs of bytes: a kind (charged, refunded, cancelled) and a buyer.
+/// Runs the payment service. Its disk holds pairs of bytes: the kind of an entry and the buyer.
 async fn serve(process: Process, has_keys: bool) {
     let ledger = process.disk().open();
     let Ok(mut listener) = process.listen(PORT) else { return };
