@@ -62,6 +62,23 @@ fn a_late_booking_gets_409() {
 }
 
 #[test]
+fn a_late_buyer_is_refunded_and_the_lock_alone_sells_twice() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let redis = format!("redis://{}", redis.address());
+    let fenced =
+        ["Ada: refunded; charges: 1, refunds: 1", "Bob: booked; charges: 1, refunds: 0", "seat 12A is Bob's"];
+    assert_eq!(run("seat_refund", &[&postgres.url(), &redis]), fenced);
+
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let sold_twice =
+        ["Ada: booked; charges: 1, refunds: 0", "Bob: booked; charges: 1, refunds: 0", "seat 12A is Ada's"];
+    assert_eq!(run("seat_refund", &[&postgres.url(), &redis, "lock-only"]), sold_twice);
+}
+
+#[test]
 fn a_ledger_balances_after_a_late_transfer() {
     let expected = [
         "first, transfer 1: posted",

@@ -13,15 +13,22 @@
 //! 2. The names: [`ResourceKey`] of the resource, [`OwnerToken`] of the holder, [`BodyDigest`] of a write.
 //! 3. The transaction: `check` moves the fence up in the caller's transaction and writes an audit row;
 //!    `Entry` is the write that it judges, and `Stop` each reason not to go on. `migrate` creates the tables.
-//! 4. Without these tables: [`FencedTable`] checks and writes in one statement. `examples/alternatives.rs`
+//! 4. After a refusal: [`Refusal::proof`] says what it proves, [`Policy`] the [`NextStep`]. `http` (feature
+//!    `axum`) answers such outcomes with 409 or 503, and reads the headers of a fenced request.
+//! 5. Without these tables: [`FencedTable`] checks and writes in one statement. `examples/alternatives.rs`
 //!    compares it with version columns, unique tokens and advisory locks.
 
 // The digest of a body.
 mod digest;
+// Answers over HTTP and the headers of a fenced request, for axum.
+#[cfg(feature = "axum")]
+pub mod http;
 // The largest step of a token above the highest one seen.
 mod jump;
 // The name of a resource, in text and in a URL.
 mod key;
+// The next step after a refusal, a lost lease or no lease.
+mod next;
 // The owner token that came with a request.
 mod owner;
 // The rule over positions: pure, no I/O.
@@ -37,6 +44,7 @@ mod transaction;
 pub use digest::BodyDigest;
 pub use jump::MaxJump;
 pub use key::{KEY_BYTES_MAX, KeyError, ResourceKey};
+pub use next::{NextStep, Policy, Proof};
 pub use owner::{OWNER_BYTES_MAX, OwnerError, OwnerToken};
 pub use rule::{
     Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,

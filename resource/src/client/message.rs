@@ -12,8 +12,9 @@ use std::time::Duration;
 use super::{ClientError, Failure, PutAnswer, ReadAnswer, not_sent};
 use crate::OwnerToken;
 use crate::ResourceKey;
+use crate::fence::http::refusal;
 use crate::fence::{Fencing, Guard, Refusal};
-use crate::http::answer::{Conflict, Explained, Jumped, Mode, Refused, Value, Written};
+use crate::http::answer::{Explained, Mode, Value, Written};
 use crate::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
 use crate::store::{Read, Write};
 
@@ -74,11 +75,9 @@ pub(super) fn fencing_answer(status: StatusCode, body: &[u8]) -> Result<Fencing,
 pub(super) fn put_answer(status: StatusCode, body: &[u8]) -> Result<PutAnswer, ClientError> {
     match status {
         StatusCode::OK => Ok(PutAnswer::Accepted { version: parse::<Written>(status, body)?.version }),
-        StatusCode::CONFLICT => refusal(body).map(PutAnswer::Refused),
-        StatusCode::PRECONDITION_FAILED => {
-            Ok(PutAnswer::Refused(parse::<Conflict<'_>>(status, body)?.into_refusal()))
+        StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED | StatusCode::UNPROCESSABLE_ENTITY => {
+            refused(status, body).map(PutAnswer::Refused)
         }
-        StatusCode::UNPROCESSABLE_ENTITY => jump(body).map(PutAnswer::Refused),
         _ => Err(failure(status, body)),
     }
 }
@@ -89,28 +88,19 @@ pub(super) fn read_answer(status: StatusCode, body: &[u8]) -> Result<ReadAnswer,
             let snapshot = parse::<Value<'_>>(status, body)?.into_snapshot();
             snapshot.map(ReadAnswer::Read).ok_or_else(|| garbled(status))
         }
-        StatusCode::CONFLICT => match refusal(body)? {
+        StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY => match refused(status, body)? {
             Refusal::Stale { seen, got } => Ok(ReadAnswer::Stale { seen, got }),
             Refusal::ForeignOwner { seen, got } => Ok(ReadAnswer::ForeignOwner { seen, got }),
-            // A claim has a token, and names no version.
-            _ => Err(garbled(status)),
-        },
-        StatusCode::UNPROCESSABLE_ENTITY => match jump(body)? {
             Refusal::Jump { seen, got, max } => Ok(ReadAnswer::Jump { seen, got, max }),
+            // A claim has a token, and names no version.
             _ => Err(garbled(status)),
         },
         _ => Err(failure(status, body)),
     }
 }
 
-fn refusal(body: &[u8]) -> Result<Refusal, ClientError> {
-    let refused = parse::<Refused<'_>>(StatusCode::CONFLICT, body)?;
-    refused.into_refusal().ok_or_else(|| garbled(StatusCode::CONFLICT))
-}
-
-fn jump(body: &[u8]) -> Result<Refusal, ClientError> {
-    let jumped = parse::<Jumped<'_>>(StatusCode::UNPROCESSABLE_ENTITY, body)?;
-    jumped.into_refusal().ok_or_else(|| garbled(StatusCode::UNPROCESSABLE_ENTITY))
+fn refused(status: StatusCode, body: &[u8]) -> Result<Refusal, ClientError> {
+    refusal(status, body).ok_or_else(|| garbled(status))
 }
 
 /// Returns the error for any status but 200, 409, 412 and 422. The service explains a request that it refuses, and

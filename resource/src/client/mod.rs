@@ -6,6 +6,7 @@
 
 mod answer;
 mod message;
+mod next;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

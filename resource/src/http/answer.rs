@@ -2,27 +2,21 @@
 
 use std::borrow::Cow;
 
-use axum::body::Body;
+use axum::http::StatusCode;
 use axum::http::header::{
     ALLOW, CONNECTION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use axum::http::{Response as HttpResponse, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
-use crate::fence::{Fencing, Receipt, Refusal, WriteOutcome};
+pub(crate) use crate::fence::http::Explained;
+use crate::fence::http::{BadHeader, json};
+use crate::fence::{Fencing, Receipt, WriteOutcome};
 use crate::hex::{hex, unhex};
 use crate::store::{ReadOutcome, Snapshot, StoreError};
 
-const STALE: &str = "stale fencing token";
-const FOREIGN_OWNER: &str = "fencing token of another owner";
-const CONFLICT: &str = "the version has changed";
-const FENCED: &str = "fencing token required";
-const JUMP: &str = "fencing token too far above the highest seen";
-const JUMP_HELP: &str = "send the token of your lock as it is; if the lock has granted it, an operator can set \
-     the fence of this key nearer to it (POST /admin/fence/{key}), or start the resource with another --max-jump";
 const HEX: &str = "hex";
 
 /// The body of a 200 to `/fencing`.
@@ -48,45 +42,6 @@ pub(crate) struct Value<'a> {
     encoding: Option<Cow<'a, str>>,
     max_fence: u64,
     version: u64,
-}
-
-/// The body of a 409.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Refused<'a> {
-    error: Cow<'a, str>,
-    seen: u64,
-    /// Left out of the answer to a conditional write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    got: Option<u64>,
-}
-
-/// The body of a 412.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Conflict<'a> {
-    error: Cow<'a, str>,
-    expected: u64,
-    current: u64,
-}
-
-/// The body of a 422.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Jumped<'a> {
-    error: Cow<'a, str>,
-    /// Zero if there was none.
-    seen: u64,
-    got: u64,
-    max: u64,
-    help: Cow<'a, str>,
-}
-
-/// The body of every other refusal.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Explained<'a> {
-    pub(crate) error: Cow<'a, str>,
-    pub(crate) help: Cow<'a, str>,
-    /// The seconds after which a retry is allowed, if the request was refused for the moment only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) retry_after: Option<u64>,
 }
 
 /// Why a request could not reach the fence rule.
@@ -174,6 +129,12 @@ impl Problem {
     }
 }
 
+impl From<BadHeader> for Problem {
+    fn from(BadHeader { error, help }: BadHeader) -> Self {
+        Self::bad_request(error, help)
+    }
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
@@ -214,14 +175,14 @@ pub(super) fn write(outcome: WriteOutcome) -> Response {
             let written = Written { version, max_fence: max_fence.map(FencingToken::as_u64) };
             tagged(version, json(StatusCode::OK, &written))
         }
-        WriteOutcome::Refused(refusal) => refused(refusal),
+        WriteOutcome::Refused(refusal) => refusal.into_response(),
     }
 }
 
 pub(super) fn read(outcome: ReadOutcome) -> Response {
     match outcome {
         ReadOutcome::Read(snapshot) => tagged(snapshot.version, json(StatusCode::OK, &Value::of(&snapshot))),
-        ReadOutcome::Refused(refusal) => refused(refusal),
+        ReadOutcome::Refused(refusal) => refusal.into_response(),
     }
 }
 
@@ -244,43 +205,12 @@ pub(super) fn metrics(text: String) -> Response {
         .into_response()
 }
 
-fn refused(refusal: Refusal) -> Response {
-    let conflict = |error: &'static str, seen: FencingToken, got: Option<FencingToken>| {
-        let refused =
-            Refused { error: error.into(), seen: seen.as_u64(), got: got.map(FencingToken::as_u64) };
-        json(StatusCode::CONFLICT, &refused)
-    };
-    match refusal {
-        Refusal::Stale { seen, got } => conflict(STALE, seen, Some(got)),
-        Refusal::ForeignOwner { seen, got } => conflict(FOREIGN_OWNER, seen, Some(got)),
-        Refusal::Fenced { seen } => conflict(FENCED, seen, None),
-        Refusal::Jump { seen, got, max } => {
-            let (seen, got) = (seen.map_or(0, FencingToken::as_u64), got.as_u64());
-            let jumped = Jumped { error: JUMP.into(), seen, got, max, help: JUMP_HELP.into() };
-            json(StatusCode::UNPROCESSABLE_ENTITY, &jumped)
-        }
-        Refusal::Conflict { expected, current } => {
-            let conflict = Conflict { error: CONFLICT.into(), expected, current };
-            tagged(current, json(StatusCode::PRECONDITION_FAILED, &conflict))
-        }
-    }
-}
-
 /// Adds the resource's version to the answer as its entity tag, for an `If-Match`.
 fn tagged(version: u64, mut response: Response) -> Response {
     // A number in quotes is always a valid header value.
     if let Ok(tag) = HeaderValue::try_from(format!("\"{version}\"")) {
         response.headers_mut().insert(ETAG, tag);
     }
-    response
-}
-
-fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    // These structs have only texts and numbers, which always have a JSON form.
-    let body = serde_json::to_vec(body).unwrap_or_default();
-    let mut response = HttpResponse::new(Body::from(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
@@ -304,34 +234,5 @@ impl<'a> Value<'a> {
             (Some(_), Some(_)) => return None,
         };
         Some(Snapshot { value, version: self.version, max_fence: FencingToken::new(self.max_fence) })
-    }
-}
-
-impl Refused<'_> {
-    /// Returns the refusal; `None` if the body is not from this service.
-    pub(crate) fn into_refusal(self) -> Option<Refusal> {
-        let seen = FencingToken::new(self.seen)?;
-        let got = self.got.and_then(FencingToken::new);
-        match (&*self.error, got) {
-            (STALE, Some(got)) => Some(Refusal::Stale { seen, got }),
-            (FOREIGN_OWNER, Some(got)) => Some(Refusal::ForeignOwner { seen, got }),
-            (FENCED, None) => Some(Refusal::Fenced { seen }),
-            _ => None,
-        }
-    }
-}
-
-impl Jumped<'_> {
-    /// Returns the refusal; `None` if the body is not from this service.
-    pub(crate) fn into_refusal(self) -> Option<Refusal> {
-        let got = FencingToken::new(self.got).filter(|_| self.error == JUMP)?;
-        Some(Refusal::Jump { seen: FencingToken::new(self.seen), got, max: self.max })
-    }
-}
-
-impl Conflict<'_> {
-    /// Returns the refusal.
-    pub(crate) fn into_refusal(self) -> Refusal {
-        Refusal::Conflict { expected: self.expected, current: self.current }
     }
 }

@@ -64,11 +64,11 @@ use crate::metrics::Plain;
 use crate::store::{FenceAdmin, ReadOutcome, Store, Write};
 
 /// The header with the fencing token: a whole number from 1 to 18446744073709551615.
-pub const FENCE_TOKEN: &str = "x-fence-token";
+pub const FENCE_TOKEN: &str = crate::fence::http::FENCE_TOKEN;
 /// The header with the number of a write among those of its grant: 1 to 18446744073709551614.
-pub const FENCE_SEQ: &str = "x-fence-seq";
+pub const FENCE_SEQ: &str = crate::fence::http::FENCE_SEQ;
 /// The header with the owner token of the grant; of a conditional write, any name that its writer gave to it.
-pub const LOCK_OWNER: &str = "x-lock-owner";
+pub const LOCK_OWNER: &str = crate::fence::http::LOCK_OWNER;
 
 /// The configuration of a service.
 #[derive(Clone, Copy, Debug)]

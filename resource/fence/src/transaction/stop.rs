@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-use crate::TooLarge;
 use crate::rule::{Receipt, Refusal};
+use crate::{NextStep, Policy, Proof, TooLarge};
 
 /// The reason why the transaction must not go on. Drop the transaction in each case: that rolls it back.
 ///
@@ -37,6 +37,45 @@ pub enum Stop<E> {
     /// The table holds something that no check writes.
     #[error("the table fence_position is damaged: {0}")]
     Corrupt(&'static str),
+}
+
+impl<E> Stop<E> {
+    /// Returns the fact that a refusal proves: here also [`Proof::Superseded`], since the rows of
+    /// `fence_position` are raised by writes alone. `None` if it is no refusal.
+    pub const fn proof(&self) -> Option<Proof> {
+        match self {
+            Self::Refused(Refusal::Stale { seen, got }) if got.as_u64() < seen.as_u64() => {
+                Some(Proof::Superseded)
+            }
+            Self::Refused(Refusal::ForeignOwner { .. }) => Some(Proof::Superseded),
+            // At the highest token itself it may be the own later write.
+            Self::Refused(refusal) => Some(refusal.proof()),
+            _ => None,
+        }
+    }
+
+    /// Returns the step after it, for work with the properties of `policy`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use fence::{NextStep, Policy, Refusal, Stop};
+    ///
+    /// let paid = Policy { has_outside_effects: true, may_begin_anew: true };
+    /// let refusal = Refusal::Stale { seen: "34".parse()?, got: "33".parse()? };
+    /// assert_eq!(Stop::<()>::Refused(refusal).next_step(paid), NextStep::Compensate);
+    /// // The commit may have been done: neither refund nor begin anew.
+    /// assert_eq!(Stop::Failed(()).next_step(paid), NextStep::RepeatSameWrite);
+    /// # Ok::<(), dlock::TokenError>(())
+    /// ```
+    pub const fn next_step(&self, policy: Policy) -> NextStep {
+        match (self, self.proof()) {
+            (_, Some(proof)) => policy.after(proof),
+            (Self::Repeated(_), None) => NextStep::Done,
+            (Self::Retry(_) | Self::Failed(_), None) => NextStep::RepeatSameWrite,
+            _ => NextStep::Repair,
+        }
+    }
 }
 
 impl<E: Retryable> From<E> for Stop<E> {

@@ -58,6 +58,7 @@ mod reader;
 mod schedule;
 mod scripts;
 mod search;
+mod seat_booking;
 mod shrink;
 mod std_time;
 mod strategies;
