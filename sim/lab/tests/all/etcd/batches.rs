@@ -180,7 +180,7 @@ fn waiters_of_one_client_for_one_lock_have_places_of_their_own() {
             });
         }
         etcd.pass(5000).await;
-        let tokens = tokens.lock().unwrap();
+        let tokens = std::mem::take(&mut *tokens.lock().unwrap());
         assert_eq!(tokens.values().map(Vec::len).sum::<usize>(), CROWD);
         for tokens in tokens.values() {
             assert!(tokens.is_sorted_by(|one, other| one < other), "{tokens:?}");
