@@ -38,7 +38,8 @@ use crate::sync::Guarded;
 /// Transactions in progress before the next ones share batches.
 const UNSHARED_MAX: usize = 4;
 
-/// Claims in one batch. etcd allows 128 operations at all levels together (`--max-txn-ops`).
+/// Claims in one batch. etcd adds up the longest lists of operations at both levels, and allows 128
+/// (`--max-txn-ops`).
 const CLAIMS_MAX: usize = 16;
 
 /// The transactions of one client.
@@ -291,7 +292,7 @@ mod tests {
             queue.add(one);
             answered.push(answer);
         }
-        assert_eq!(sizes(&mut queue), [3, 2, 2, 2]);
+        assert_eq!(sizes(&mut queue), [4, 2, 2, 1]);
     }
 
     #[test]
