@@ -1,8 +1,8 @@
 //! Run it: `cargo run --all-features --example seat_refund -- postgresql://USER@HOST/DB redis://HOST:6379`.
 //!
 //! Two buyers pay for one seat. Ada's payment takes longer than her lease, and Bob gets the seat meanwhile:
-//! the fence refuses Ada, and she is refunded. With `lock-only` as a third argument the seat is sold twice. With
-//! a step of `booking` as a fourth one, the process is killed at that step of Ada's; the next run goes on.
+//! the fence refuses Ada, and she is refunded. With `lock-only` as a third argument the seat is sold twice.
+//! With a step of `booking` as a fourth one, the process is killed at that step of Ada's; the next run goes on.
 #![allow(clippy::disallowed_methods, reason = "a live program")]
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 

@@ -1,8 +1,8 @@
 //! The limit on the requests of one client address.
 //!
 //! Each address has a token bucket, kept as one number: the time at which the bucket is full again. A request
-//! moves it by the time that refills one token. Source: the generic cell rate algorithm, ITU-T I.371, annex A,
-//! which decides as a token bucket does.
+//! moves it by the time that refills one token. Source: the generic cell rate algorithm, ITU-T I.371, annex
+//! A, which decides as a token bucket does.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -60,8 +60,8 @@ where
     server().serve_connection(TokioIo::new(stream), TowerToHyperService::new(app.router()))
 }
 
-/// Serves one connection as [`serve_connection`] does, of a client that the server knows as `peer`. The guards
-/// and the records of operators use it.
+/// Serves one connection as [`serve_connection`] does, of a client that the server knows as `peer`. The
+/// guards and the records of operators use it.
 ///
 /// # Errors
 ///
