@@ -33,8 +33,8 @@ fn only_an_unknown_write_is_sent_again_unchanged() {
     assert_eq!(PutAnswer::Accepted { version: 1 }.next_step(PAID), NextStep::Done);
 }
 
-/// Writes with tokens 33 and 34, and returns what the refusals of 33 prove: after a claim of 34, and after its
-/// write.
+/// Writes with tokens 33 and 34, and returns what the refusals of 33 prove: after a claim of 34, and after
+/// its write.
 async fn proofs(client: &Client<World>) -> [Proof; 2] {
     let (key, deadline) = (ResourceKey::new("seats:12A").unwrap(), World::at(9));
     let token = |number| FencingToken::new(number).unwrap();

@@ -2,7 +2,8 @@
 //!
 //! Two buyers pay for one seat. Ada's payment takes longer than her lease, and Bob gets the seat meanwhile:
 //! the fence refuses Ada, and she is refunded. With `lock-only` as a third argument the seat is sold twice.
-//! With a step of `booking` as a fourth one, the process is killed at that step of Ada's; the next run goes on.
+//! With a step of `booking` as a fourth one, the process is killed at that step of Ada's; the next run goes
+//! on.
 #![allow(clippy::disallowed_methods, reason = "a live program")]
 #![allow(unreachable_pub, reason = "in a program `pub` only says that other modules use it")]
 

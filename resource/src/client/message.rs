@@ -103,9 +103,9 @@ fn refused(status: StatusCode, body: &[u8]) -> Result<Refusal, ClientError> {
     refusal(status, body).ok_or_else(|| garbled(status))
 }
 
-/// Returns the error for any status but 200, 409, 412 and 422. The service explains a request that it refuses,
-/// and stores nothing of it; after any other answer, a proxy's for example, the fate of the request is
-/// unknown.
+/// Returns the error for any status but 200, 409, 412 and 422. The service explains a request that it
+/// refuses, and stores nothing of it; after any other answer, a proxy's for example, the fate of the request
+/// is unknown.
 fn failure(status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<Explained<'_>>(body) {
         // The service refuses such a request before it looks at it: a retry is safe, and may succeed.

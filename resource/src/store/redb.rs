@@ -30,8 +30,8 @@ type ChangeRow<'a> = (u64, u64, u64, &'a str, &'a str);
 const FENCES: TableDefinition<'_, &str, FenceRow<'_>> = TableDefinition::new("fences");
 const VALUES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("values");
 
-/// The changes of fences by operators, numbered for each key: the token before, the token afterwards, the time,
-/// the operator and the reason. The table is created with its first row.
+/// The changes of fences by operators, numbered for each key: the token before, the token afterwards, the
+/// time, the operator and the reason. The table is created with its first row.
 const CHANGES: TableDefinition<'_, (&str, u64), ChangeRow<'_>> = TableDefinition::new("fence_changes");
 
 /// The size of the cache that redb keeps in memory.

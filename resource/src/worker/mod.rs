@@ -88,8 +88,8 @@ pub enum Ending {
     Lost,
     /// The resource refused the fencing token: a newer holder has been there.
     Refused,
-    /// The resource refused the fencing token: it is so far above the highest seen that it can't come from the
-    /// lock.
+    /// The resource refused the fencing token: it is so far above the highest seen that it can't come from
+    /// the lock.
     Jumped,
     /// The resource did not answer; the last write may have been applied.
     Unanswered,
