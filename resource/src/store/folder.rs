@@ -238,9 +238,10 @@ impl FolderStore {
     }
 
     fn snapshot(&self, record: &Record) -> Result<Snapshot, StoreError> {
-        let value = match record.body_name() {
-            None => None,
-            Some(name) => match fs::read(self.folder.join(name)) {
+        let value = match &record.body {
+            Body::None => None,
+            Body::Inline(value) => Some(value.clone()),
+            Body::Named(name) => match fs::read(self.folder.join(name)) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     return Err(StoreError::Corrupt(
                         "the file with the value is gone: only `sweep` may delete it",
