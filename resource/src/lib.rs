@@ -40,7 +40,8 @@
 //!    [`fence::Position`]; [`fence::Guard`] is the condition of a write. Pure: no clock, no store, no
 //!    network.
 //! 2. [`store`]: values with their fences. [`store::MemoryStore`] forgets them at a restart,
-//!    [`store::RedbStore`] keeps them on a disk.
+//!    [`store::RedbStore`] keeps them on a disk. `store::FolderStore` (feature `files`) shares a folder among
+//!    processes, `store::BucketStore` (feature `objects`) a bucket of S3.
 //! 3. [`http`]: the service. Build an [`http::App`] on a store, and serve its connections.
 //! 4. [`client`]: writes and reads over HTTP, with retries after a lost answer.
 //! 5. [`update`]: a read-modify-write without a lock, by conditional writes.
@@ -62,7 +63,7 @@ pub mod http;
 mod metrics;
 // The operations on a resource: writes and reads.
 mod operation;
-// The stores of values and fences: in memory, or on a disk.
+// The stores of values and fences: in memory, on a disk, in a folder, or in a bucket.
 pub mod store;
 // Read-modify-write without a lock, by conditional writes.
 pub mod update;

@@ -1,6 +1,9 @@
 //! The limit on a token's jump, and the fences that operators set, on each store.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[cfg(feature = "objects")]
+#[path = "common/blocked.rs"]
+mod blocked;
 #[path = "common/calls.rs"]
 #[expect(dead_code, reason = "store_contract.rs uses all of them")]
 mod calls;
@@ -9,6 +12,9 @@ mod calls;
 mod disk;
 #[path = "common/events.rs"]
 mod events;
+#[cfg(feature = "files")]
+#[path = "common/scratch.rs"]
+mod scratch;
 
 use calls::{key, owner, plain, read, snapshot, token, version_of, write};
 use disk::Disk;
@@ -35,6 +41,26 @@ macro_rules! promises {
             $(#[test] fn $promise() {
                 let store = super::RedbStore::create(super::Disk::default()).unwrap();
                 super::$promise(store, super::RedbStore::with_max_jump);
+            })*
+        }
+        #[cfg(feature = "objects")]
+        mod in_a_bucket {
+            $(#[test] fn $promise() {
+                use resource::store::BucketStore;
+                let bucket = std::sync::Arc::new(object_store::memory::InMemory::new());
+                let store = BucketStore::new(bucket, "resources", &super::blocked::runtime());
+                let limit = |store: Blocked<BucketStore>, max| Blocked(store.0.with_max_jump(max));
+                super::$promise(Blocked(store), limit);
+            })*
+            use super::blocked::Blocked;
+        }
+        #[cfg(feature = "files")]
+        mod in_a_folder {
+            $(#[test] fn $promise() {
+                use resource::store::FolderStore;
+                let scratch = super::scratch::Scratch::new();
+                let store = FolderStore::open(scratch.path()).unwrap();
+                super::$promise(store, FolderStore::with_max_jump);
             })*
         }
     };

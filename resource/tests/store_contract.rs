@@ -1,12 +1,18 @@
 //! The contract of all stores, tested on each.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[cfg(feature = "objects")]
+#[path = "common/blocked.rs"]
+mod blocked;
 #[path = "common/calls.rs"]
 mod calls;
 #[path = "common/disk.rs"]
 mod disk;
 #[path = "common/events.rs"]
 mod events;
+#[cfg(feature = "files")]
+#[path = "common/scratch.rs"]
+mod scratch;
 
 use bytes::Bytes;
 use calls::{conflict, key, on, owner, plain, read, receipt, snapshot, token, version_of, write};
@@ -29,7 +35,32 @@ macro_rules! promises {
                 super::$promise(super::RedbStore::create(super::Disk::default()).unwrap());
             })*
         }
+        #[cfg(feature = "objects")]
+        mod in_a_bucket {
+            $(#[test] fn $promise() { super::$promise(super::bucket()); })*
+        }
+        #[cfg(feature = "files")]
+        mod in_a_folder {
+            $(#[test] fn $promise() {
+                let scratch = super::scratch::Scratch::new();
+                super::$promise(super::folder(&scratch));
+            })*
+        }
     };
+}
+
+/// Returns a store in a bucket in memory, where every value has an object of its own.
+#[cfg(feature = "objects")]
+fn bucket() -> blocked::Blocked<resource::store::BucketStore> {
+    let bucket = std::sync::Arc::new(object_store::memory::InMemory::new());
+    let store = resource::store::BucketStore::new(bucket, "resources", &blocked::runtime());
+    blocked::Blocked(store.with_inline_bytes_max(0))
+}
+
+/// Returns a store in a folder, where values of more than a byte have a file of their own.
+#[cfg(feature = "files")]
+fn folder(scratch: &scratch::Scratch) -> resource::store::FolderStore {
+    resource::store::FolderStore::open(scratch.path()).unwrap().with_inline_bytes_max(1)
 }
 
 promises!(
@@ -266,6 +297,12 @@ proptest! {
         agrees(&RedbStore::create(Disk::default()).unwrap(), &steps, if off { Fencing::Off } else { ON })?;
     }
 
+    #[test]
+    #[cfg(feature = "objects")]
+    fn the_store_in_a_bucket_agrees_with_the_fence(steps in steps(), off: bool) {
+        agrees(&bucket(), &steps, if off { Fencing::Off } else { ON })?;
+    }
+
     /// The power fails at some operation of the disk. Afterwards the store holds all acknowledged requests;
     /// the interrupted one is stored as a whole or not at all.
     #[test]
@@ -299,6 +336,17 @@ proptest! {
         let found = snapshot(&reopened, &key("k"));
         prop_assert!(found == model.snapshot() || Some(&found) == halfway.as_ref(),
             "found {:?}, acknowledged {:?}, halfway {:?}", found, model.snapshot(), halfway);
+    }
+}
+
+#[cfg(feature = "files")]
+proptest! {
+    // Each change waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_store_in_a_folder_agrees_with_the_fence(steps in steps(), off: bool) {
+        agrees(&folder(&scratch::Scratch::new()), &steps, if off { Fencing::Off } else { ON })?;
     }
 }
 

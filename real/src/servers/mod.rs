@@ -18,6 +18,7 @@ mod prometheus;
 mod ready;
 mod redis;
 mod redis_cluster;
+mod s3;
 mod tls;
 mod zookeeper;
 
@@ -33,5 +34,6 @@ pub use prometheus::Prometheus;
 pub use ready::{ask, ask_http};
 pub use redis::{Persistence, Redis};
 pub use redis_cluster::RedisCluster;
+pub use s3::S3;
 pub use tls::TlsFiles;
 pub use zookeeper::{ZooKeeper, ZooKeeperEnsemble};

@@ -30,6 +30,15 @@ pub(super) fn find_fetched(name: &str, package: &'static str) -> Result<PathBuf,
     Err(ServerError::NotFetched { program: file.display().to_string(), package })
 }
 
+/// Finds the folder `name` into which `tools/test` has fetched PyPI's `package`.
+pub(super) fn fetched_folder(name: &str, package: &'static str) -> Result<PathBuf, ServerError> {
+    let folder = Path::new(FETCHED).join(name);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    Err(ServerError::NotFetched { program: folder.display().to_string(), package })
+}
+
 /// Finds PostgreSQL's program `name` in the newest version installed.
 pub(super) fn find_postgres(name: &str) -> Result<PathBuf, ServerError> {
     let versions = std::fs::read_dir(POSTGRES).into_iter().flatten().flatten();

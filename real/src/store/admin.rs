@@ -9,7 +9,8 @@ use resource::{ResourceKey, event};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::postgres::{Inner, PostgresStore, apart, failed, lock_row, save};
+use super::apart::apart;
+use super::postgres::{Inner, PostgresStore, failed, lock_row, save};
 use super::row::{corrupt, load};
 
 impl FenceAdmin for PostgresStore {

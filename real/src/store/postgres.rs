@@ -10,7 +10,6 @@
 //! claims and retries.
 
 use std::error::Error;
-use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ use tokio::sync::Mutex;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Row};
 
+use super::apart::apart;
 use super::migrate::migrate;
 use super::row::{COLUMNS, Parameters, load, snapshot};
 
@@ -125,15 +125,6 @@ impl Store for PostgresStore {
         let (inner, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
         apart(async move { inner.read(&key, &read, fencing).await }).await
     }
-}
-
-/// Completes a decision even if the caller is gone: otherwise a commit in transit would take effect
-/// unreported.
-#[allow(clippy::disallowed_methods, reason = "this store is live only")]
-pub(super) async fn apart<T: Send + 'static>(
-    decision: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-) -> Result<T, StoreError> {
-    tokio::spawn(decision).await.map_err(|error| StoreError::Unavailable(Box::new(error)))?
 }
 
 impl Inner {

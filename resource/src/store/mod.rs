@@ -1,12 +1,25 @@
 //! Stores of values and fences.
 
 mod admin;
+// Conditional puts into a bucket.
+#[cfg(feature = "objects")]
+mod bucket;
+// Files in a folder, under a lock of the operating system.
+#[cfg(feature = "files")]
+mod folder;
 mod memory;
+// The record of a key as bytes.
+#[cfg(any(feature = "files", feature = "objects"))]
+mod record;
 mod redb;
 
 use std::future::Future;
 
 pub use self::admin::{CHANGES_MAX, FenceAdmin, FenceChange, SetOutcome};
+#[cfg(feature = "objects")]
+pub use self::bucket::{BucketStore, CheckError};
+#[cfg(feature = "files")]
+pub use self::folder::{FolderStep, FolderStore};
 pub use self::memory::MemoryStore;
 pub use self::redb::RedbStore;
 use crate::ResourceKey;
