@@ -103,7 +103,7 @@ fn an_unconditional_put_lets_the_stale_writer_in() {
 fn of_racing_processes_none_accepts_a_stale_write() {
     let bucket = Arc::new(InMemory::new());
     let climb = |name: &str| {
-        let process = on(&bucket);
+        let process = store(Arc::new(Puppet::new(&bucket)));
         let sent = (1..=300).map(|number| (number, write(&process, &key("k"), &owned(number, name), ON)));
         let accepted = sent.filter_map(|(number, outcome)| Some((version_of(outcome.unwrap())?, number)));
         accepted.collect::<Vec<_>>()
@@ -281,10 +281,27 @@ fn a_damaged_record_or_value_is_an_error() {
     assert_eq!(error(), "the record of a key is corrupt: it is the record of another key");
 }
 
+#[test]
+fn keys_that_look_alike_are_kept_apart() {
+    let bucket = Arc::new(InMemory::new());
+    let names = ["/", "%2F", ".", "..", "%2E%2E", "a", "a/record", "a/bodies/b", "A"];
+    for name in names {
+        assert_eq!(
+            version_of(write(&on(&bucket), &key(name), &plain(1, name), ON).unwrap()),
+            Some(1),
+            "{name}"
+        );
+    }
+    assert_eq!(block_on(on(&bucket).0.sweep(in_an_hour())).unwrap(), 0);
+    for name in names {
+        assert_eq!(snapshot(&on(&bucket), &key(name)).value, Some(name.into()), "{name}");
+    }
+}
+
 proptest! {
     /// Each key has its objects to itself, and a sweep finds them all.
     #[test]
-    fn no_two_keys_share_an_object(one in "[a%./:2Fr]{1,8}|\\PC{1,9}", other in "[a%./:2Fr]{1,8}|\\PC{1,9}") {
+    fn no_two_keys_share_an_object(one in "[a%./2F]{1,2}|\\PC{1,9}", other in "[a%./2F]{1,2}|\\PC{1,9}") {
         prop_assume!(one != other);
         let bucket = Arc::new(InMemory::new());
         for name in [&one, &other] {

@@ -37,30 +37,16 @@ macro_rules! promises {
         }
         #[cfg(feature = "objects")]
         mod in_a_bucket {
-            $(#[test] fn $promise() { super::$promise(super::bucket()); })*
+            $(#[test] fn $promise() { super::$promise(super::blocked::bucket()); })*
         }
         #[cfg(feature = "files")]
         mod in_a_folder {
             $(#[test] fn $promise() {
                 let scratch = super::scratch::Scratch::new();
-                super::$promise(super::folder(&scratch));
+                super::$promise(scratch.store());
             })*
         }
     };
-}
-
-/// Returns a store in a bucket in memory, where every value has an object of its own.
-#[cfg(feature = "objects")]
-fn bucket() -> blocked::Blocked<resource::store::BucketStore> {
-    let bucket = std::sync::Arc::new(object_store::memory::InMemory::new());
-    let store = resource::store::BucketStore::new(bucket, "resources", &blocked::runtime());
-    blocked::Blocked(store.with_inline_bytes_max(0))
-}
-
-/// Returns a store in a folder, where values of more than a byte have a file of their own.
-#[cfg(feature = "files")]
-fn folder(scratch: &scratch::Scratch) -> resource::store::FolderStore {
-    resource::store::FolderStore::open(scratch.path()).unwrap().with_inline_bytes_max(1)
 }
 
 promises!(
@@ -300,7 +286,7 @@ proptest! {
     #[test]
     #[cfg(feature = "objects")]
     fn the_store_in_a_bucket_agrees_with_the_fence(steps in steps(), off: bool) {
-        agrees(&bucket(), &steps, if off { Fencing::Off } else { ON })?;
+        agrees(&blocked::bucket(), &steps, if off { Fencing::Off } else { ON })?;
     }
 
     /// The power fails at some operation of the disk. Afterwards the store holds all acknowledged requests;
@@ -346,7 +332,7 @@ proptest! {
 
     #[test]
     fn the_store_in_a_folder_agrees_with_the_fence(steps in steps(), off: bool) {
-        agrees(&folder(&scratch::Scratch::new()), &steps, if off { Fencing::Off } else { ON })?;
+        agrees(&scratch::Scratch::new().store(), &steps, if off { Fencing::Off } else { ON })?;
     }
 }
 

@@ -1,8 +1,11 @@
 //! Makes an asynchronous store complete at once, by an executor of its own for each call.
+#![allow(dead_code, reason = "each test uses its part")]
 
 use resource::ResourceKey;
 use resource::fence::{Fencing, WriteOutcome};
-use resource::store::{FenceAdmin, FenceChange, Read, ReadOutcome, SetOutcome, Store, StoreError, Write};
+use resource::store::{
+    BucketStore, FenceAdmin, FenceChange, Read, ReadOutcome, SetOutcome, Store, StoreError, Write,
+};
 
 pub(crate) struct Blocked<S>(pub(crate) S);
 
@@ -44,4 +47,10 @@ impl<S: FenceAdmin> FenceAdmin for Blocked<S> {
 pub(crate) fn runtime() -> dlock::TokioRuntime {
     let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
     dlock::TokioRuntime::new(executor.handle().clone())
+}
+
+/// Returns a store in a bucket in memory, where every value has an object of its own.
+pub(crate) fn bucket() -> Blocked<BucketStore> {
+    let bucket = std::sync::Arc::new(object_store::memory::InMemory::new());
+    Blocked(BucketStore::new(bucket, "resources", &runtime()).with_inline_bytes_max(0))
 }

@@ -1,7 +1,10 @@
 //! A folder for one test, deleted afterwards.
+#![allow(dead_code, reason = "each test uses its part")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use resource::store::FolderStore;
 
 pub(crate) struct Scratch(PathBuf);
 
@@ -12,6 +15,11 @@ impl Scratch {
         let path = std::env::temp_dir().join(format!("resource-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
+    }
+
+    /// Returns a store in the folder, where values of more than a byte have a file of their own.
+    pub(crate) fn store(&self) -> FolderStore {
+        FolderStore::open(&self.0).unwrap().with_inline_bytes_max(1)
     }
 
     pub(crate) fn path(&self) -> &Path {
