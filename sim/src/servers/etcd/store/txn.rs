@@ -18,27 +18,37 @@ impl State {
     pub(in super::super) fn txn(&mut self, request: PbTxnRequest) -> Result<PbTxnResponse, Refusal> {
         let mut way = Vec::new();
         judge(&self.store, &request, &mut way);
-        self.check_txn(&request, &mut Path(way.clone().into_iter()))?;
+        // All puts are checked before the first range.
+        let path = || Path(way.clone().into_iter());
+        check(&request, &mut path(), &|op| match op {
+            PbTxnOpRequest::RequestPut(put) => self.check_put_in_txn(put),
+            _ => Ok(()),
+        })?;
+        check(&request, &mut path(), &|op| match op {
+            PbTxnOpRequest::RequestRange(range) => self.store.check_revision_in_txn(range.revision),
+            _ => Ok(()),
+        })?;
         let mut write = Write::begin(self);
         let mut response = write.run(request, &mut Path(way.into_iter()));
         response.header = Some(write.header());
         write.commit();
         Ok(response)
     }
+}
 
-    fn check_txn(&self, request: &PbTxnRequest, path: &mut Path) -> Result<(), Refusal> {
-        for op in branch(request, path.next()) {
-            match &op.request {
-                Some(PbTxnOpRequest::RequestPut(put)) => self.check_put_in_txn(put)?,
-                Some(PbTxnOpRequest::RequestRange(range)) => {
-                    self.store.check_revision_in_txn(range.revision)?
-                }
-                Some(PbTxnOpRequest::RequestTxn(txn)) => self.check_txn(txn, path)?,
-                _ => {}
-            }
+/// Checks each operation on the path, those of nested transactions included.
+fn check(
+    request: &PbTxnRequest,
+    path: &mut Path,
+    checked: &impl Fn(&PbTxnOpRequest) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    for op in branch(request, path.next()).iter().filter_map(|op| op.request.as_ref()) {
+        match op {
+            PbTxnOpRequest::RequestTxn(txn) => check(txn, path, checked)?,
+            op => checked(op)?,
         }
-        Ok(())
     }
+    Ok(())
 }
 
 impl Write<'_> {
