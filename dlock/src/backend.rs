@@ -134,8 +134,7 @@ pub struct Claim {
     pub owner: Owner,
     /// The TTL of the lease: whole milliseconds, at least one.
     pub ttl: Duration,
-    /// Whether the grant must have a fencing token. Otherwise the backend may leave it out if that costs
-    /// less.
+    /// True if the grant must have a fencing token. Otherwise the backend may leave it out if that costs less.
     pub fenced: bool,
 }
 

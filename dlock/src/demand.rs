@@ -1,4 +1,4 @@
-//! Whether a lease needs a fencing token, as a type: a handle without one has no method that returns it.
+//! The demand for a fencing token, as a type: a handle without one has no method that returns it.
 
 use crate::token::FencingToken;
 
@@ -7,7 +7,7 @@ use crate::token::FencingToken;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfenced;
 
-/// What a [`Request`](crate::Request) demands: a [`FencingToken`], or nothing ([`Unfenced`]).
+/// The demand of a [`Request`](crate::Request): a [`FencingToken`], or nothing ([`Unfenced`]).
 pub trait Demand: Copy + Send + Sync + Unpin + 'static + sealed::Sealed {
     /// True if the grant must have a token.
     const FENCED: bool;

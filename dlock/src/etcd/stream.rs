@@ -64,13 +64,14 @@ impl<S> Mortal<S> {
 
 impl<S: AsyncRead + Unpin> Mortal<S> {
     /// Notes a failed write. HTTP/2 reads no more after it, but the peer may have said why it closed the
-    /// connection.
+    /// connection. So the write fails only once a read has ended, which a closed connection wakes.
     fn written<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if let Poll::Ready(Err(error)) = &written {
             let mut rest = [0; 1];
             match Pin::new(&mut self.stream).poll_read(cx, &mut ReadBuf::new(&mut rest)) {
                 Poll::Ready(Err(reason)) => self.life.failed(&reason),
-                _ => self.life.failed(error),
+                Poll::Ready(Ok(())) => self.life.failed(error),
+                Poll::Pending => return Poll::Pending,
             }
         }
         written

@@ -1,6 +1,7 @@
 //! Locks on one Redis server.
 //!
-//! Each operation is one script and one round trip, over one connection that all clones share.
+//! Each operation is one script and one round trip, over one connection that all clones share. A request that
+//! demands no token is a `SET` instead, and takes a second round trip if the lock is taken.
 //!
 //! Servers with compare-and-set and compare-and-delete release and renew by these commands instead: Redis 8.4
 //! (`SET … IFEQ`, `DELEX`) and Valkey 9 (`SET … IFEQ`, `DELIFEQ`). The first release or renewal on each
@@ -14,8 +15,8 @@
 // reply.rs reads the answers. connection.rs opens and replaces the connection; eval.rs runs scripts on it,
 // and native.rs the server's own commands in their place; node.rs adds deadlines. batch.rs lets many acquires
 // share calls, and unfenced.rs acquires without a token; requests.rs remembers unanswered requests;
-// acquisition.rs puts them together. waiters.rs and listener.rs wake those who wait for a release. The .lua
-// files are the scripts that the server runs.
+// acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The .lua files
+// are the scripts that the server runs.
 
 mod acquisition;
 mod batch;

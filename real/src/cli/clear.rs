@@ -5,9 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
 use clap::Args;
-use real::operate::{
-    AuditLog, Deleted, Deletion, Entry, Holder, Inspection, Stage, Watch, Watched, watch_time,
-};
+use real::operate::{AuditLog, Deleted, Deletion, Holder, Inspection, Stage, Watch, Watched, watch_time};
 use serde_json::{Value, json};
 
 use super::target::{AuditArgs, Lock, TargetArgs, executor};
@@ -121,14 +119,6 @@ impl Clear {
         watched: Watched,
     ) -> Outcome {
         let mut log = AuditLog::open(&self.audit.audit)?;
-        let record = |stage, details| Entry {
-            command: "clear",
-            stage,
-            key: &inspection.key,
-            system: inspection.system,
-            servers: &lock.target.servers,
-            details,
-        };
         let before = json!({
             "found": inspection,
             "owner": holder.owner.prefix(),
@@ -136,9 +126,10 @@ impl Clear {
             "forced": self.force,
             "reason": self.audit.reason,
         });
-        log.append(&record(Stage::Before, before))?;
+        log.append(&lock.entry("clear", Stage::Before, inspection, before))?;
         let deletions = lock.servers.clear(holder).await;
-        log.append(&record(Stage::After, json!({ "owner": holder.owner.prefix(), "outcome": deletions })))?;
+        let after = json!({ "owner": holder.owner.prefix(), "outcome": deletions });
+        log.append(&lock.entry("clear", Stage::After, inspection, after))?;
         print(&report(&deletions))?;
         let is_cleared = deletions.iter().all(|deletion| deletion.outcome == Deleted::Done);
         if is_cleared {

@@ -58,7 +58,7 @@ pub(crate) struct Contend {
     /// With one Redis: waiters only poll, and are not woken by a release.
     #[arg(long, env = "DLOCK_POLLED")]
     polled: bool,
-    /// Whether acquires demand a fencing token.
+    /// The demand of the acquires: a fencing token, or none.
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::demand(), default_value = "on")]
     fence: Fencing,
     /// The duration of the load.

@@ -8,7 +8,7 @@ pub(crate) fn parser() -> impl TypedValueParser<Value = Fencing> {
     by("Stale tokens are refused", "The unsafe baseline: every write is taken")
 }
 
-/// Reads `on` or `off`, of those who acquire.
+/// Reads `on` or `off`, of acquires.
 pub(crate) fn demand() -> impl TypedValueParser<Value = Fencing> {
     by("Every lease has a token", "No token is demanded, which costs a Redis less")
 }

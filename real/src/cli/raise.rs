@@ -1,7 +1,7 @@
 //! `raise`: sets a lost fencing counter above what the resource has seen.
 
 use clap::Args;
-use real::operate::{AuditLog, Entry, Raised, Stage, check_raise};
+use real::operate::{AuditLog, Raised, Stage, check_raise};
 use serde_json::json;
 
 use super::target::{AuditArgs, Lock, TargetArgs, executor};
@@ -41,20 +41,11 @@ impl Raise {
         let seen = inspection.resource.as_ref().and_then(|resource| resource.highest_token);
         let to = check_raise(inspection.system, self.to, seen)?;
         let mut log = AuditLog::open(&self.audit.audit)?;
-        let record = |stage, details| Entry {
-            command: "raise",
-            stage,
-            key: &inspection.key,
-            system: inspection.system,
-            servers: &lock.target.servers,
-            details,
-        };
-        log.append(&record(
-            Stage::Before,
-            json!({ "found": inspection, "to": to, "reason": self.audit.reason }),
-        ))?;
+        let before = json!({ "found": inspection, "to": to, "reason": self.audit.reason });
+        log.append(&lock.entry("raise", Stage::Before, &inspection, before))?;
         let raised = lock.servers.raise(to).await;
-        log.append(&record(Stage::After, json!({ "to": to, "outcome": raised })))?;
+        let after = json!({ "to": to, "outcome": raised });
+        log.append(&lock.entry("raise", Stage::After, &inspection, after))?;
         let failed = raised.iter().filter(|(_, raised)| matches!(raised, Raised::Failed(_))).count();
         raised.iter().try_for_each(|(server, raised)| print(&line(server, raised, to)))?;
         if failed == 0 {

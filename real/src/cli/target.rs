@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use dlock::TokioRuntime;
-use real::operate::{Inspection, Names, Seen, Servers, Target};
+use real::operate::{Entry, Inspection, Names, Seen, Servers, Stage, Target};
 use real::systems::System;
 use resource::client::Client;
+use serde_json::Value;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::lock::ServerArgs;
@@ -93,6 +94,18 @@ impl Lock {
             None => Ok(None),
             Some(client) => Ok(Some(Seen::read(self.servers.runtime(), client, &self.target.names).await?)),
         }
+    }
+
+    /// Returns a record of `command`, which changes the lock that `inspection` shows.
+    pub(crate) fn entry<'a>(
+        &'a self,
+        command: &'static str,
+        stage: Stage,
+        inspection: &'a Inspection,
+        details: Value,
+    ) -> Entry<'a> {
+        let (key, system, servers) = (&*inspection.key, inspection.system, &*self.target.servers);
+        Entry { command, stage, key, system, servers, details }
     }
 
     /// Reads the lock and its resource.

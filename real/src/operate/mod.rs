@@ -144,7 +144,7 @@ pub struct Claim {
     pub session: Option<Session>,
     /// True if the numbers of ZooKeeper's queue are used up: no such claim is granted.
     pub is_used_up: bool,
-    /// What the deletion compares: the mod revision in etcd, the version of the data in ZooKeeper.
+    /// The number that the deletion compares: the mod revision in etcd, the version of the data in ZooKeeper.
     #[serde(skip)]
     version: i64,
     #[serde(skip)]
@@ -341,7 +341,7 @@ impl Servers {
 }
 
 impl Inspection {
-    /// Returns those who hold the lock, or believe so: on Redis the owner of each lease, on a cluster the
+    /// Returns the owners that hold the lock, or believe so: on Redis the owner of each lease, on a cluster the
     /// first of the queue.
     pub fn holders(&self) -> Vec<Holder> {
         match &self.state {

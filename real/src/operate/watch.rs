@@ -214,7 +214,7 @@ mod tests {
         for left in [2001, 2500, 3000] {
             assert!(watch_time(&holder(Some(left), None)) > Duration::from_millis(left - 2000), "{left}");
         }
-        // What is left of a session may be read just before a renewal.
+        // The rest of a session may be read just before a renewal.
         assert!(watch_time(&holder(Some(0), Some(3000))) > Duration::from_secs(1));
         assert_eq!(watch_time(&holder(None, None)), UNKNOWN);
     }

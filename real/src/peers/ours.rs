@@ -27,7 +27,7 @@ pub(super) struct Ours {
     pub(super) tls_roots: Option<String>,
     /// The time for which its streams poll for an answer before its thread sleeps.
     pub(super) busy_poll: Duration,
-    /// Whether its requests demand a fencing token, where nobody contends.
+    /// True if its requests demand a fencing token, where nobody contends.
     pub(super) fenced: bool,
 }
 

@@ -61,7 +61,7 @@ impl Servers {
     }
 }
 
-/// Servers, a resource, and those who contend for the lock.
+/// Servers, a resource, and the contenders for the lock.
 pub(crate) struct Crowd {
     pub(crate) servers: Servers,
     pub(crate) key: LockKey,

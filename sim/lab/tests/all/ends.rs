@@ -235,20 +235,22 @@ fn progress_without_a_terminal_is_a_few_plain_lines() {
     let out = folder("plain-out");
     let (out, page) = (out.to_str().unwrap(), out.join("page.md"));
     let cases: [(&[&str], &str, &str); 3] = [
-        (&["explore", "--seeds", "70", "--out", out], "1/70 schedules, ", "70/70 schedules, 0 violations"),
+        (&["explore", "--seeds", "70", "--out", out], "/70 schedules, ", "70/70 schedules, 0 violations"),
         (
             &["compare", "--schedules", "1", "--out", page.to_str().unwrap()],
-            "1/31 schedules",
+            "/31 schedules",
             "31/31 schedules",
         ),
-        (&["exhaust", "--subject", "redis", "--faults", "1"], "1/", " first faults, "),
+        (&["exhaust", "--subject", "redis", "--faults", "1"], "/", " first faults, "),
     ];
     for (arguments, first, last) in cases {
         let output = command(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let lines = String::from_utf8(output.stderr).unwrap();
         assert!(!lines.contains(['\u{1b}', '\r']), "{lines:?}");
-        assert!(lines.starts_with(first), "{lines}");
+        // Threads that end their first schedules at the same time are one line.
+        let begun = lines.find(first).and_then(|end| lines[..end].parse::<usize>().ok());
+        assert!(begun.is_some_and(|begun| (1..=8).contains(&begun)), "{lines}");
         let progress: Vec<&str> = lines.lines().filter(|line| !line.starts_with("written: ")).collect();
         assert!(progress.last().unwrap().contains(last), "{lines}");
         // One every ten seconds; these take less than a minute.

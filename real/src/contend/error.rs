@@ -1,0 +1,44 @@
+//! The reasons why a load can't be offered.
+
+use dlock::{KeyError, OptionsError};
+use hdrhistogram::RecordError;
+
+use crate::systems::SystemError;
+
+/// Why a load can't be offered.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A number is zero, so that nothing would happen.
+    #[error("{0} is zero: set it above zero")]
+    Zero(&'static str),
+    /// The rate is no number of attempts.
+    #[error("--rate {0} is no number of attempts a second: give one above zero, such as 100")]
+    Rate(f64),
+    /// The attempts are too many to record.
+    #[error("{0} attempts are too many for one run: lower --rate or --for")]
+    TooMany(f64),
+    /// The prefix is no valid key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The TTL is invalid.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The servers are invalid.
+    #[error(transparent)]
+    System(#[from] SystemError),
+    /// The PostgreSQL failed.
+    #[error("PostgreSQL failed: {0}; check that it is running and that this user may create tables")]
+    Postgres(String),
+    /// There is no PostgreSQL, or more than one.
+    #[error(
+        "without a lock, exactly one PostgreSQL is needed: give its address, \
+         postgresql://user@host:port/database"
+    )]
+    NoPostgres,
+    /// A contender panicked: a defect of this program.
+    #[error("a contender panicked: {0}")]
+    Panicked(#[from] tokio::task::JoinError),
+    /// A latency is out of the histogram's range.
+    #[error("a latency can't be recorded: {0}")]
+    Histogram(#[from] RecordError),
+}
