@@ -58,13 +58,13 @@ impl Problem {
     pub(super) const NOT_FOUND: Self = Self {
         status: StatusCode::NOT_FOUND,
         error: Cow::Borrowed("nothing is served at this path"),
-        help: "use /r/{key} or /metrics; write a slash within a key as %2F",
+        help: "use /r/{key}, /fencing or /metrics; write a slash within a key as %2F",
         ..Self::EMPTY
     };
     pub(super) const METHOD_NOT_ALLOWED: Self = Self {
         status: StatusCode::METHOD_NOT_ALLOWED,
         error: Cow::Borrowed("the method is not allowed here"),
-        help: "write with PUT /r/{key}, read with GET /r/{key} and GET /metrics",
+        help: "write with PUT /r/{key}, read with GET /r/{key}, GET /fencing and GET /metrics",
         header: Some((ALLOW, "GET, HEAD, PUT")),
         ..Self::EMPTY
     };
