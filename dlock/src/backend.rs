@@ -134,7 +134,8 @@ pub struct Claim {
     pub owner: Owner,
     /// The TTL of the lease: whole milliseconds, at least one.
     pub ttl: Duration,
-    /// True if the grant must have a fencing token. Otherwise the backend may leave it out if that costs less.
+    /// True if the grant must have a fencing token. Otherwise the backend may leave it out if that costs
+    /// less.
     pub fenced: bool,
 }
 

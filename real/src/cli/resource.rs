@@ -45,8 +45,8 @@ pub(crate) struct Resource {
     /// The folder in the bucket.
     #[arg(long, env = "DLOCK_S3_PREFIX", value_name = "FOLDER", default_value = "resources")]
     s3_prefix: String,
-    /// Before serving, deletes the values that dead processes left in the s3 store or among the files, if they
-    /// are older than this.
+    /// Before serving, deletes the values that dead processes left in the s3 store or among the files, if
+    /// they are older than this.
     #[arg(long, env = "DLOCK_SWEEP", value_name = "AGE", value_parser = span::parse)]
     sweep: Option<Duration>,
     /// Refuses stale tokens (on), or accepts every write (off).

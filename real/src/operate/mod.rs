@@ -341,8 +341,8 @@ impl Servers {
 }
 
 impl Inspection {
-    /// Returns the owners that hold the lock, or believe so: on Redis the owner of each lease, on a cluster the
-    /// first of the queue.
+    /// Returns the owners that hold the lock, or believe so: on Redis the owner of each lease, on a cluster
+    /// the first of the queue.
     pub fn holders(&self) -> Vec<Holder> {
         match &self.state {
             State::Servers(servers) => redis::holders(servers),
