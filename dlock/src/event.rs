@@ -72,6 +72,8 @@ macro_rules! lease_events {
             /// The acquire goes on under an owner token of its own, right after the `lease_not_acquired` of
             /// the one before.
             Retried as LeaseRetried = "lease_retried" { ttl: Duration => ttl_millis: Option<u64> }
+            /// The request is for reading: other readers may hold the lock beside it.
+            Shared as LeaseShared = "lease_shared" {}
             /// A fair lock put the request into its queue.
             Queued as LeaseQueued = "lease_queued" { position: u64 => position: u64 }
             /// The grant reached the client and was still valid.

@@ -126,7 +126,7 @@ pub use any::AnyBackend;
 pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
 pub use budget::Budget;
 pub use close::Closed;
-pub use connect::{ConnectError, ConnectOptions, UrlError};
+pub use connect::{ConnectError, ConnectOptions, ServerUrl, UrlError};
 pub use demand::{Demand, Unfenced};
 pub use dlock_runtime::{Backoff, Elapsed, Instant, Runtime, timeout_at};
 pub use error::{AcquireError, BackendError, LostError, ReleaseError, RenewError, TryAcquireError};

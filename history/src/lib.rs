@@ -79,7 +79,7 @@ pub mod text;
 mod time;
 
 pub use audit::{
-    Acquisition, Belief, Beliefs, Fairness, Rules, Summary, Updates, Verdict, VerdictKind, WriteBy,
+    Acquisition, Belief, Beliefs, Capacity, Fairness, Rules, Summary, Updates, Verdict, VerdictKind, WriteBy,
     WriteByError, audit,
 };
 pub use events::{Event, History, HistoryError, Nanos};
@@ -88,8 +88,8 @@ pub use names::UnknownName;
 pub use rule::rule;
 pub use time::{Span, SpanError, in_whole_units};
 pub use vocabulary::{
-    ClockFault, Effect, EventName, InstantFault, Kind, LinkFault, Name, Record, RecordError, RoleFault, Slot,
-    TRUE_RATE,
+    ClockFault, Effect, EventName, InstantFault, Kind, LinkFault, LookUpFault, Name, Record, RecordError,
+    RoleFault, Slot, TRUE_RATE,
 };
 
 // For the macro `emit!`.

@@ -1,7 +1,7 @@
 //! The same locks on tokio and live servers; the protocols are those of the library.
 //!
 //! [`dlock::TokioRuntime`] is the runtime of all commands. [`servers`] starts and stops lock servers,
-//! [`faults`] breaks them, and [`systems`] makes a backend for each system. [`work`] is the worker and
+//! [`faults`] breaks them, and [`place`] makes a backend on those of a system. [`work`] is the worker and
 //! [`pause`] its pauses, [`stop`] ends it; [`store`] and [`serve`] are the resource. [`history`] records the
 //! events of each process, with the times of [`clock`], and [`judgement`] judges them. [`mod@contend`] is the
 //! load, [`mod@fill`] makes millions of locks. [`experiments`], [`chaos`] (the long run under faults) and
@@ -26,6 +26,7 @@ pub mod operate;
 mod patient;
 pub mod pause;
 pub mod peers;
+pub mod place;
 pub mod recording;
 pub mod report;
 pub mod serve;

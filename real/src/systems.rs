@@ -1,16 +1,8 @@
-//! The lock systems that a command can use, and the backend of each.
-
-use std::time::Duration;
+//! The lock systems that a command can use.
 
 use clap::ValueEnum;
-use dlock::etcd::{Etcd, EtcdOptions};
-use dlock::redis::{Redis, RedisOptions};
-use dlock::redlock::{Redlock, RedlockOptions};
-use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
-use dlock::{AnyBackend, SetupError};
+use dlock::{ConnectError, SetupError};
 use serde::{Deserialize, Serialize};
-
-use dlock::TokioRuntime;
 
 /// A lock system: the kind of server that keeps the locks, and the protocol used with it.
 #[derive(
@@ -66,31 +58,7 @@ pub enum SystemError {
     /// An address or an option is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
-}
-
-/// Returns a backend of `system` on the servers at the addresses `servers`.
-///
-/// If a lease is tied to the client's session (etcd, ZooKeeper), `ttl` is also the session's timeout, so that
-/// a dead holder blocks others for no longer than its lease.
-///
-/// # Errors
-///
-/// [`SystemError`] if the number of servers does not fit the system, or an address is invalid.
-pub fn backend(
-    system: System,
-    servers: &[String],
-    ttl: Duration,
-    runtime: TokioRuntime,
-) -> Result<AnyBackend<TokioRuntime>, SystemError> {
-    let wanted = |wanted| SystemError::Servers { system, wanted, given: servers.len() };
-    Ok(match (system, servers) {
-        (System::Redis, [server]) => AnyBackend::new(Redis::new(runtime, server, RedisOptions::default())?),
-        (System::Redis, _) => return Err(wanted("one server")),
-        (System::Redlock, _) => AnyBackend::new(Redlock::new(runtime, servers, RedlockOptions::default())?),
-        (System::Etcd, _) => AnyBackend::new(Etcd::new(runtime, servers, EtcdOptions::new(ttl))?),
-        (System::Zookeeper, []) => return Err(wanted("at least one server")),
-        (System::Zookeeper, _) => {
-            AnyBackend::new(ZooKeeper::new(runtime, servers, ZooKeeperOptions::new(ttl))?)
-        }
-    })
+    /// The servers can't be reached so, or the certificates can't be used.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
 }

@@ -9,6 +9,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dlock::redis::Waiting;
 use dlock::tls::TlsConnector;
 use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
 use resource::Fencing;
@@ -18,9 +19,10 @@ use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
 
 use crate::pause::{Pause, Stoppable};
+use crate::place::Place;
 use crate::recording::speak_as;
 use crate::stop::Stop;
-use crate::systems::{self, System, SystemError};
+use crate::systems::SystemError;
 use dlock::TokioRuntime;
 
 /// The time within which the resource must accept a connection: it may have been started just before.
@@ -37,10 +39,8 @@ const SETTLE_TIMEOUTS: u32 = 3;
 pub struct Plan {
     /// Their name in the history: a single contender has this name, several are `NAME-1` and so on.
     pub name: String,
-    /// The lock system.
-    pub system: System,
-    /// Its addresses.
-    pub servers: Vec<String>,
+    /// The lock servers.
+    pub place: Place,
     /// The address of the resource.
     pub resource: String,
     /// Connects to the resource over TLS.
@@ -236,7 +236,7 @@ fn contend(plan: &Plan, number: u64, stop: &Stop, on_round: &impl Fn(Done)) -> R
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
         let contender = Contender { plan, name, key, stop, on_round };
-        let backend = systems::backend(plan.system, &plan.servers, plan.ttl, runtime)?;
+        let backend = plan.place.backend(plan.ttl, Waiting::default(), runtime)?;
         contender.run(backend).await
     })
 }

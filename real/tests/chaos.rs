@@ -30,6 +30,7 @@ fn configuration(seed: u64) -> Configuration {
         keys: 1,
         ttl: Duration::from_secs(1),
         work: Duration::from_millis(50),
+        raise: false,
     }
 }
 
@@ -137,6 +138,48 @@ fn writes_are_lost_only_without_fencing() {
     assert!(refused > 0, "{on}");
     let kinds = on["verdicts"].as_object().unwrap().keys();
     assert!(kinds.into_iter().all(|kind| kind == "overlap"), "{on}");
+}
+
+/// Runs `chaos` with fencing and a Redis that loses its data once, for longer than a holder holds on. Returns
+/// its report, and true if the result was as expected.
+fn run_that_loses_a_counter(raise: bool, folder: &Path) -> (Value, bool) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
+    command.args(["chaos", "--system", "redis", "--faults", "lose-data", "--workers", "2", "--work", "20ms"]);
+    command
+        .args(["--seed", LOSS_SEED, "--for", "14s", "--every", "8s", "--fence", "on", "--out"])
+        .arg(folder);
+    // A variable of this command is none of its workers': their Redis has no password.
+    command.env("DLOCK_PASSWORD", "unused");
+    let output = command.args(raise.then_some("--raise")).output().unwrap();
+    let printed =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let report = std::fs::read(folder.join(format!("redis-on-{LOSS_SEED}/report.json"))).expect(&printed);
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["faults"]["lose-data"], 1, "{printed}");
+    println!("{printed}");
+    (report, output.status.success())
+}
+
+/// Its plan loses the data once, late, and for longer than the TTL.
+const LOSS_SEED: &str = "6";
+
+#[test]
+fn writes_go_on_only_after_a_lost_counter_is_raised() {
+    let without = Stage::new().unwrap();
+    let (report, _) = run_that_loses_a_counter(false, without.directory());
+    let since = &report["since_data_lost"];
+    assert_eq!(since["accepted"], 0, "{report}");
+    assert!(since["refused"].as_u64().unwrap() >= 2, "each worker was granted the lock again: {report}");
+
+    let with = Stage::new().unwrap();
+    let (report, as_expected) = run_that_loses_a_counter(true, with.directory());
+    assert!(as_expected, "{report}");
+    let since = |what: &str| report["since_data_lost"][what].as_u64().unwrap();
+    assert!(since("accepted") >= 2, "{report}");
+    // A counter that catches up by itself costs a hundred refusals.
+    assert!(since("refused") <= 2, "only a grant of each worker from before the raise is refused: {report}");
+    let kinds = report["verdicts"].as_object().unwrap().keys();
+    assert!(kinds.into_iter().all(|kind| kind == "overlap" || kind == "token_regressed"), "{report}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use real::servers::{Persistence, Postgres, Redis, Stage};
+use real::servers::{MariaDb, Persistence, Postgres, Redis, Stage};
 
 /// Runs an example, which `cargo test --workspace` has built, to its end; returns the lines that it printed.
 fn run(name: &str, arguments: &[&str]) -> Vec<String> {
@@ -25,18 +25,20 @@ fn run_with_lock(name: &str) -> Vec<String> {
     run(name, &[&postgres.url(), &format!("redis://{}", redis.address())])
 }
 
-/// The example in the documentation of `check` is compiled there.
+/// The examples in the documentation of `check` are compiled there.
 #[test]
-fn the_page_has_the_compiled_example_of_the_crate() {
+fn the_page_has_the_compiled_examples_of_the_crate() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let read = |file| std::fs::read_to_string(root.join(file)).unwrap();
-    let compiled = read("resource/fence/doc/check.md");
-    let code = compiled.split("```no_run\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    assert!(code.contains("fence::check("));
-    assert!(
-        read("docs/fence-in-your-transaction.md").contains(code),
-        "the page has another example:\n{code}"
-    );
+    for file in ["resource/fence/doc/check.md", "resource/fence/doc/check-mysql.md"] {
+        let compiled = read(file);
+        let code = compiled.split("```no_run\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        assert!(code.contains("fence::check("));
+        assert!(
+            read("docs/fence-in-your-transaction.md").contains(code),
+            "the page has another example than {file}:\n{code}"
+        );
+    }
 }
 
 #[test]
@@ -47,6 +49,21 @@ fn a_late_report_is_dropped() {
         "the report is by the second worker",
     ];
     assert_eq!(run_with_lock("report_jobs"), expected);
+}
+
+#[test]
+fn a_late_report_is_dropped_on_mysql() {
+    let stage = Stage::new().unwrap();
+    let mariadb = MariaDb::start(&stage).unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let expected = [
+        "the second worker: written",
+        "the first worker: too late: its report is dropped",
+        "a broken worker: refused: no lock has granted its token",
+        "the report is by the second worker",
+    ];
+    let redis = format!("redis://{}", redis.address());
+    assert_eq!(run("report_jobs_mysql", &[&mariadb.url(), &redis]), expected);
 }
 
 #[test]
@@ -99,7 +116,7 @@ fn each_alternative_keeps_its_promise() {
         "one statement, 33: the row has seen token 34; stop, or answer 409",
         "one statement, no row: there was no such row; insert it first",
         "version column: 100 of 100 increments",
-        "version column, no tries: GivenUp",
+        "version column, no tries: None",
         "insert only, 34: New",
         "insert only, 34 again: Again",
         "insert only, 33 later: New",

@@ -1,5 +1,5 @@
-//! Follows the guide `docs/test-your-own-lock.md` word for word: writes its files and runs its commands in a
-//! folder beside a link to this checkout.
+//! Follows the guides `docs/service-on-trial.md` and `docs/test-your-own-lock.md` word for word: writes their
+//! files and runs their commands in a folder beside a link to this checkout.
 //!
 //! `GUIDE_TARGET_DIR=FOLDER` builds in an empty folder, to see how long a reader waits.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test; it runs the guide's commands")]
@@ -16,13 +16,23 @@ use steps::{Step, steps};
 
 #[test]
 fn a_crate_made_by_the_guide_convicts_the_naive_lock() {
+    follow("test-your-own-lock.md");
+}
+
+#[test]
+fn a_service_is_found_guilty_repaired_and_acquitted() {
+    follow("service-on-trial.md");
+}
+
+/// Follows a page of `docs/`.
+fn follow(page: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     // Outside the checkout: cargo takes packages inside it for members of the workspace.
-    let folder = std::env::temp_dir().join(format!("guide-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("guide-{page}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     symlink(root, folder.join("locks")).unwrap();
     let (mut printed, mut builds) = (String::new(), 0);
-    let steps = steps(&fs::read_to_string(root.join("docs/test-your-own-lock.md")).unwrap());
+    let steps = steps(&fs::read_to_string(root.join("docs").join(page)).unwrap());
     assert!(steps.len() >= 6, "the guide has lost its steps");
     for step in steps {
         match step {

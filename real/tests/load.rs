@@ -10,6 +10,7 @@ use dlock::{Lock, LockKey, Options, TryAcquireError};
 use real::contend::{Arm, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
+use real::place::Place;
 use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ask};
 use real::systems::System;
 use tokio::runtime::Handle;
@@ -17,8 +18,7 @@ use tokio::runtime::Handle;
 fn load(redis: &Redis) -> Load {
     Load {
         arm: Arm::Lock,
-        system: System::Redis,
-        servers: vec![redis.address()],
+        place: Place::new(System::Redis, vec![redis.address()]),
         ttl: Duration::from_secs(10),
         work: Duration::from_millis(20),
         pause: Duration::ZERO,
@@ -85,7 +85,8 @@ async fn silence_beyond_the_request_timeout_is_a_failure() {
     let servers = vec![silent.local_addr().unwrap().to_string()];
     let lasts = Duration::from_millis(800);
     // Both contenders fail soon, and no contender is left for the other two attempts.
-    let offered = Load { servers, contenders: 2, rate: 5.0, lasts, ..load(&redis) };
+    let offered =
+        Load { place: Place::new(System::Redis, servers), contenders: 2, rate: 5.0, lasts, ..load(&redis) };
     let short_ttl = Load { ttl: Duration::from_millis(400), ..offered.clone() };
     let report = contend(short_ttl, TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.failed, report.unserved, report.acquire_all.count), (2, 2, 4), "{report}");
@@ -115,7 +116,8 @@ async fn a_key_space_on_etcd_serves_all() {
     let etcd = EtcdCluster::start(&stage).unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let lasts = Duration::from_secs(2);
-    let spread = Load { system: System::Etcd, servers: etcd.addresses(), keys: 1000, lasts, ..load(&redis) };
+    let spread =
+        Load { place: Place::new(System::Etcd, etcd.addresses()), keys: 1000, lasts, ..load(&redis) };
     let spread = Load { contenders: 100, work: Duration::ZERO, rate: 1000.0, ..spread };
     let report = contend(spread, TokioRuntime::new(Handle::current())).await.unwrap();
     assert_eq!((report.failed, report.lost, report.fairness.inversions), (0, 0, 0), "{report}");
@@ -208,8 +210,8 @@ async fn without_a_lock_a_conditional_update_lets_one_win() {
     let (client, connection) = tokio_postgres::connect(&postgres.url(), tokio_postgres::NoTls).await.unwrap();
     let connection = tokio::task::JoinSet::from_iter([connection]);
     for (arm, table) in [(Arm::Version, "contend_cases"), (Arm::Jobs, "contend_jobs")] {
-        let servers = vec![postgres.url()];
-        let offered = Load { arm, servers, ..load(&redis) };
+        let place = Place::new(System::Redis, vec![postgres.url()]);
+        let offered = Load { arm, place, ..load(&redis) };
         let report = contend(offered, TokioRuntime::new(Handle::current())).await.unwrap();
         assert_eq!(report.served + report.unserved, 200, "{report}");
         assert!(report.served > 0 && report.conflicts > 0, "{report}");

@@ -22,7 +22,8 @@ use real::servers::{Launch, Persistence, Process, Prometheus, Redis, Stage, ask_
 use serde_json::Value;
 
 /// The values of the label `outcome` that only the resource has.
-const OF_RESOURCE: [&str; 7] = ["accepted", "repeated", "answered", "stale", "owner", "conflict", "fenced"];
+const OF_RESOURCE: [&str; 8] =
+    ["accepted", "repeated", "answered", "stale", "owner", "conflict", "fenced", "jump"];
 
 fn files() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/observability"))

@@ -72,6 +72,10 @@
 //!    exhaustive searches.
 //! 8. [`sim`](mod@sim): reads and runs schedules. [`world`]: the streams, disks and runtimes that a process
 //!    gets.
+//! 9. [`allow`] lets code of a process leave the simulation, which is refused otherwise.
+//! 10. [`section`], [`point`], [`always!`], [`buggify!`] and their like find the process by themselves, and
+//!     do nothing outside of a simulation: marks for production code, also from the crate
+//!     `fencepost-sim-host`.
 //!
 //! # Features
 //!
@@ -110,15 +114,20 @@ pub mod world;
 
 pub use explore::{Exercised, Failure, Search, check};
 pub use field_path::{FieldPath, Invalid};
+pub use history::{Capacity, Effect, Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind};
 #[doc(hidden)]
-pub use history::{ClockFault, InstantFault, LinkFault, RoleFault, UnknownName};
-pub use history::{Effect, Event, Kind, Name, Nanos, Rules, Verdict, VerdictKind};
+pub use history::{ClockFault, InstantFault, LinkFault, LookUpFault, RoleFault, UnknownName};
 pub use sim::{
     Check, Control, CorePhase, Draw, Evidence, Finding, Process, Report, RunError, Schedule, ScheduleError,
-    Sim, Strategy, Struck, Subject, clients, holder_accepted, no, own_key, own_token,
+    Sim, Strategy, Struck, Subject, allow, clients, holder_accepted, no, own_key, own_token,
 };
 #[doc(hidden)]
 pub use sim::{NoOptions, Served, Step};
+/// Marks of the code under test, which find its process by themselves. They are those of the crate
+/// `fencepost-sim-host`, which has no dependencies: production code uses them from there.
+pub use sim_host::{
+    Section, always, buggify, closest, is_simulated, point, reached, section, section_with_token, sometimes,
+};
 pub use span::{Shift, Span};
 #[doc(hidden)]
 pub use span::{ShiftError, SpanError};

@@ -68,6 +68,10 @@ impl Probes {
         Self(hits)
     }
 
+    pub(crate) fn hits(&self) -> &Hits {
+        &self.0
+    }
+
     /// Returns the probes that failed in the run, in the order of time.
     pub(crate) fn failed(&self) -> &[Failed] {
         self.0.failed()
@@ -96,8 +100,8 @@ impl Probes {
             name,
             kind,
             about: "",
-            file: own.place.file(),
-            line: own.place.line(),
+            file: own.place.0,
+            line: own.place.1,
             kept: None,
             count: own.count,
         });

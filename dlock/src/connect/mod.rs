@@ -8,8 +8,8 @@ use dlock_runtime::Runtime;
 
 pub use self::error::ConnectError;
 pub use self::options::ConnectOptions;
-pub use self::url::UrlError;
-use self::url::{Scheme, ServerUrl};
+use self::url::Scheme;
+pub use self::url::{ServerUrl, UrlError};
 use crate::any::AnyBackend;
 use crate::options::Options;
 
@@ -133,8 +133,8 @@ fn zookeeper<R: Runtime>(
 ) -> Result<AnyBackend<R>, ConnectError> {
     let mut of_zookeeper = crate::zookeeper::ZooKeeperOptions::new(servers.session(options));
     of_zookeeper.login.clone_from(&url.login);
-    if !url.path.is_empty() {
-        of_zookeeper.root = format!("/{}", url.path.trim_end_matches('/'));
+    if let Some(root) = url.root() {
+        of_zookeeper.root = root;
     }
     Ok(AnyBackend::new(crate::zookeeper::ZooKeeper::new(runtime, &url.addresses, of_zookeeper)?))
 }

@@ -4,9 +4,21 @@ use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-/// The lock servers that a URL names.
+/// The lock servers that a URL names, in the forms of [`AnyBackend::from_url`](crate::AnyBackend::from_url).
+/// `Debug` hides the login.
+///
+/// # Example
+///
+/// ```
+/// use dlock::ServerUrl;
+///
+/// let url = ServerUrl::parse("rediss://app:secret@one,two:7000,three")?;
+/// assert_eq!(url.system(), "redlock");
+/// assert_eq!(url.addresses(), ["one:6379", "two:7000", "three:6379"]);
+/// # Ok::<(), dlock::UrlError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct ServerUrl {
+pub struct ServerUrl {
     pub(super) scheme: Scheme,
     /// The name and the password to log in with; the name may be empty.
     pub(super) login: Option<(String, String)>,
@@ -70,9 +82,50 @@ impl Scheme {
 }
 
 impl ServerUrl {
-    /// Reads `url`.
-    pub(super) fn parse(url: &str) -> Result<Self, UrlError> {
+    /// Parses `url`.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError`] shows nothing of a user or a password.
+    pub fn parse(url: &str) -> Result<Self, UrlError> {
         Self::read(url).map_err(|problem| UrlError { url: redacted(url), problem })
+    }
+
+    /// Returns the lock system: `redis`, `redlock` for several hosts, `etcd` or `zookeeper`.
+    pub fn system(&self) -> &'static str {
+        match (self.scheme, self.addresses.len()) {
+            (Scheme::Redis | Scheme::RedisTls | Scheme::Unix, 1) => "redis",
+            (Scheme::Redis | Scheme::RedisTls | Scheme::Unix, _) => "redlock",
+            (Scheme::Etcd | Scheme::EtcdTls, _) => "etcd",
+            (Scheme::ZooKeeper | Scheme::ZooKeeperTls, _) => "zookeeper",
+        }
+    }
+
+    /// Returns true if the servers are reached over TLS.
+    pub fn is_tls(&self) -> bool {
+        self.scheme.is_tls()
+    }
+
+    /// Returns the addresses of the servers, each `host:port`, or `unix:/path` for a socket.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// Returns the user and the password, each of which may be empty.
+    pub fn login(&self) -> Option<(&str, &str)> {
+        self.login.as_ref().map(|(user, password)| (user.as_str(), password.as_str()))
+    }
+
+    /// Returns the database of a Redis, if the URL names one.
+    pub fn database(&self) -> Option<u32> {
+        self.database
+    }
+
+    /// Returns the node of ZooKeeper below which the locks are, if the URL names one.
+    pub fn root(&self) -> Option<String> {
+        let is_root =
+            matches!(self.scheme, Scheme::ZooKeeper | Scheme::ZooKeeperTls) && !self.path.is_empty();
+        is_root.then(|| format!("/{}", self.path.trim_end_matches('/')))
     }
 
     fn read(url: &str) -> Result<Self, String> {
@@ -229,6 +282,21 @@ mod tests {
         assert_eq!(login("redis://app@h"), ("app".to_owned(), String::new()));
         assert_eq!(login("redis://app:a:b@c@h"), ("app".to_owned(), "a:b@c".to_owned()));
         assert_eq!(read("zookeeper://h/prod/eu").path, "prod/eu");
+    }
+
+    #[test]
+    fn a_url_names_its_system() {
+        for (url, system) in [
+            ("rediss://h", "redis"),
+            ("unix:///s", "redis"),
+            ("redis://a,b,c", "redlock"),
+            ("etcds://a,b", "etcd"),
+            ("zookeeper://a,b/prod/eu/", "zookeeper"),
+        ] {
+            assert_eq!(read(url).system(), system, "{url}");
+        }
+        assert_eq!(read("zookeeper://a,b/prod/eu/").root().as_deref(), Some("/prod/eu"));
+        assert_eq!((read("zookeeper://a").root(), read("redis://a/3").root()), (None, None));
     }
 
     #[test]

@@ -70,6 +70,15 @@ impl<R: Runtime> Connector<R> {
         turn.finish(self.open_any(deadline).await)
     }
 
+    /// Returns etcd's own client on the first member that accepts it before `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connector::connection`].
+    pub(super) async fn client(self, deadline: Instant) -> Result<Client, BackendError> {
+        Ok(self.connection(deadline).await?.client.clone())
+    }
+
     /// Waits for the answer of a request on `by` until `deadline`. A connection that fails, or stays silent,
     /// takes no further requests: the next ones go to another member.
     pub(super) async fn call<T>(

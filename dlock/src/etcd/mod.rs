@@ -105,6 +105,23 @@ impl<R: Runtime> Etcd<R> {
     }
 }
 
+/// Connects etcd's own client to the first of `endpoints` that accepts it before `deadline`, over the streams
+/// of `runtime`, as the locks do. It does not reconnect. For tools that read what locks have stored.
+///
+/// # Errors
+///
+/// [`BackendError`] if no member can be reached, or the login is refused.
+#[doc(hidden)]
+pub async fn client<R: Runtime>(
+    runtime: R,
+    endpoints: &[String],
+    user: Option<&(String, String)>,
+    deadline: Instant,
+) -> Result<etcd_client::Client, BackendError> {
+    let endpoints = endpoints.iter().map(|endpoint| endpoint.as_str().into()).collect();
+    Connector::new(runtime, endpoints, user).client(deadline).await
+}
+
 impl<R: Runtime> Backend for Etcd<R> {
     type Runtime = R;
     type Acquisition = EtcdAcquisition<R>;

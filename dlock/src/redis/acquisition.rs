@@ -8,7 +8,6 @@ use redis::Value;
 
 use super::batch::Batcher;
 use super::connection::Connection;
-use super::eval;
 use super::listener::Listener;
 use super::node::{Node, Sent};
 use super::options::{TokenSource, Waiting};
@@ -22,13 +21,12 @@ use crate::error::BackendError;
 static ACQUIRE_BY_TIME: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_by_time.lua")));
 static RENEW: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("renew.lua")).with_own(Own::CompareAndSet));
-static RELEASE: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("release.lua")).with_own(Own::CompareAndDelete));
 
 /// The state that all acquisitions of one client share.
 pub(crate) struct Client<R> {
     pub(super) node: Node<R>,
-    pub(super) batcher: Arc<Batcher>,
+    pub(super) acquires: Arc<Batcher>,
+    pub(super) releases: Arc<Batcher>,
     pub(super) listener: Listener,
 }
 
@@ -80,11 +78,18 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     }
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
-        let Claim { key, owner, .. } = self.claim.clone();
-        let keys = [StoredKey::owner(&key)];
-        let args = [Arg::Text(owner.as_str()), Arg::Stored(StoredKey::freed(&key))];
-        let args = if self.waiting == Waiting::Called { &args[..] } else { &args[..1] };
-        self.release_by(Call { script: &RELEASE, keys: &keys, args }, deadline).await
+        let Self { client, claim, requests, .. } = self;
+        requests.stop_waiting();
+        let (sent, value) = match requests.connection_to_follow() {
+            None => release(client, claim, deadline).await,
+            Some(connection) => follow(client, connection, claim, deadline).await,
+        }?;
+        let is_done = reply::is_done(&value)?;
+        requests.answered(&sent.connection);
+        if is_done {
+            requests.released();
+        }
+        Ok(if is_done { Released::Done } else { Released::NotOwner })
     }
 
     fn set_ttl(&mut self, ttl: Duration) {
@@ -114,10 +119,10 @@ impl<R: Runtime> RedisAcquisition<R> {
     /// Requests the lease with a token from the counter, together with other acquires if there are many.
     async fn request_by_counter(&mut self, deadline: Instant) -> Result<(Grant, Instant), BackendError> {
         let Self { client, claim, requests, .. } = self;
-        let (Client { node, batcher, .. }, claim) = (&**client, &*claim);
+        let (Client { node, acquires, .. }, claim) = (&**client, &*claim);
         sometimes!(node.runtime(), asked_again_unanswered, requests.are_open());
         let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
-        let send = |connection| async move { batcher.acquire(node.runtime(), claim, &connection).await };
+        let send = |connection| async move { acquires.execute(node.runtime(), claim, &connection).await };
         let (sent, value) = node.exchange(None, deadline, before_send, send).await?;
         self.note(&sent, reply::grant(&value))
     }
@@ -195,39 +200,29 @@ impl<R: Runtime> RedisAcquisition<R> {
             Renewal::NotOwner
         })
     }
-
-    /// Releases the lease by the script of `call`.
-    pub(crate) async fn release_by(
-        &mut self,
-        call: Call<'_>,
-        deadline: Instant,
-    ) -> Result<Released, BackendError> {
-        let Self { client, requests, .. } = self;
-        requests.stop_waiting();
-        let (sent, value) = match requests.connection_to_follow() {
-            None => client.node.eval(call, deadline, |_| ()).await,
-            Some(connection) => follow(client, connection, call, deadline).await,
-        }?;
-        let is_done = reply::is_done(&value)?;
-        requests.answered(&sent.connection);
-        if is_done {
-            requests.released();
-        }
-        Ok(if is_done { Released::Done } else { Released::NotOwner })
-    }
 }
 
-/// Runs a script on `connection`, behind the requests that were sent or are about to be sent there.
+/// Releases, together with others if there are many.
+async fn release<R: Runtime>(
+    Client { node, releases, .. }: &Client<R>,
+    claim: &Claim,
+    deadline: Instant,
+) -> Result<(Sent, Value), BackendError> {
+    let send = |connection| async move { releases.execute(node.runtime(), claim, &connection).await };
+    node.exchange(None, deadline, |_| (), send).await
+}
+
+/// Releases on `connection`, behind the requests that were sent or are about to be sent there.
 async fn follow<R: Runtime>(
-    Client { node, batcher, .. }: &Client<R>,
+    Client { node, acquires, releases, .. }: &Client<R>,
     connection: &Arc<Connection>,
-    call: Call<'_>,
+    claim: &Claim,
     deadline: Instant,
 ) -> Result<(Sent, Value), BackendError> {
     reached!(node.runtime(), release_follows_request);
     let send = |connection: Arc<Connection>| async move {
-        batcher.handed_over().await;
-        eval::eval_text(&connection, call).await
+        acquires.handed_over().await;
+        releases.operation().one_by_text(claim, &connection).await
     };
     let exchanged = node.exchange(Some(Arc::clone(connection)), deadline, |_| (), send).await;
     sometimes!(node.runtime(), followed_connection_failed, exchanged.is_err());

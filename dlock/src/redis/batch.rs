@@ -1,13 +1,13 @@
-//! Batching: many acquires at the same time share calls, so that server and client pay the fixed cost of a
-//! call once for several of them.
+//! Batching: many acquires at the same time share calls, and so do many releases: server and client pay the
+//! fixed cost of a call once for several of them.
 //!
-//! No acquire waits for others: those that are requested before the sending task runs go together. A few at a
-//! time are sent one by one, as without this module.
+//! None waits for others: those that are requested before the sending task runs go together. A few at a time
+//! are sent one by one, as without this module.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use dlock_runtime::Runtime;
@@ -16,29 +16,25 @@ use redis::{RedisError, Value};
 use tokio::sync::{Mutex as Gate, oneshot};
 
 use super::connection::Connection;
-use super::eval;
+use super::operation::Operation;
 use super::reply;
-use super::script::{Arg, Call, Script, StoredKey};
 use crate::backend::Claim;
 use crate::sync::Guarded;
 
-static ACQUIRE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire.lua")));
-static ACQUIRE_MANY: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_many.lua")));
-
-/// Acquires in progress before the next ones share calls.
+/// Claims in progress before the next ones share calls.
 const UNSHARED_MAX: usize = 4;
 
 /// Claims in one call. A server that runs a script does nothing else; more claims gain little.
 const CLAIMS_MAX: usize = 16;
 
-/// The acquires of one client.
-#[derive(Default)]
+/// The claims of one client for which the same operation is in progress.
 pub(super) struct Batcher {
-    /// Acquires in progress, those that are not sent yet included.
+    operation: Operation,
+    /// Claims in progress, those that are not sent yet included.
     in_progress: AtomicUsize,
     unsent: Guarded<Vec<Unsent>>,
     /// Locked from the choice of a batch until the connection has it: a release that follows one of its
-    /// claims is sent later.
+    /// requests is sent later.
     gate: Gate<()>,
     /// The connection whose server refused such a call. One of a Redis Cluster does: the keys are in many
     /// slots.
@@ -53,19 +49,26 @@ struct Unsent {
     answer: oneshot::Sender<Result<Value, RedisError>>,
 }
 
-/// Counts an acquire for as long as it lives.
+/// Counts a claim for as long as it lives.
 struct InProgress<'a>(&'a AtomicUsize);
 
-/// Requests the lease of `claim` in a call of its own.
-pub(super) async fn acquire_one(claim: &Claim, connection: &Connection) -> Result<Value, RedisError> {
-    let keys = [StoredKey::owner(&claim.key), StoredKey::fence(&claim.key)];
-    let args = [Arg::Text(claim.owner.as_str()), Arg::Millis(claim.ttl)];
-    eval::eval(connection, Call { script: &ACQUIRE, keys: &keys, args: &args }).await
-}
-
 impl Batcher {
-    /// Requests the lease of `claim` on `connection`, in a call of its own or together with others.
-    pub(super) async fn acquire<R: Runtime>(
+    pub(super) fn new(operation: Operation) -> Self {
+        Self {
+            operation,
+            in_progress: AtomicUsize::new(0),
+            unsent: Guarded::default(),
+            gate: Gate::default(),
+            refused_by: Guarded::default(),
+        }
+    }
+
+    pub(super) fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// Executes the operation for `claim` on `connection`, in a call of its own or together with others.
+    pub(super) async fn execute<R: Runtime>(
         self: &Arc<Self>,
         runtime: &R,
         claim: &Claim,
@@ -82,7 +85,7 @@ impl Batcher {
                 return answer;
             }
         }
-        acquire_one(claim, connection).await
+        self.operation.one(claim, connection).await
     }
 
     /// Waits until every batch that was begun is handed to its connection.
@@ -93,7 +96,8 @@ impl Batcher {
     fn enter(&self, connection: &Arc<Connection>) -> (InProgress<'_>, bool) {
         let others = self.in_progress.fetch_add(1, Ordering::Relaxed);
         let is_refused = || self.refused_by.lock().as_ptr() == Arc::as_ptr(connection);
-        (InProgress(&self.in_progress), others >= UNSHARED_MAX && !is_refused())
+        let may_share = || self.operation.may_share(connection) && !is_refused();
+        (InProgress(&self.in_progress), others >= UNSHARED_MAX && may_share())
     }
 
     /// Adds `claim` to the next batch of `connection`; returns whether it is the first of its batch, which
@@ -117,7 +121,7 @@ impl Batcher {
         if batch.is_empty() {
             return;
         }
-        let command = command(&batch, connection);
+        let command = self.operation.many(batch.iter().map(|one| &one.claim), connection);
         let mut sent = pin!(connection.send(&command));
         // Polled once, it is in the connection's queue.
         let early = poll_fn(|cx| Poll::Ready(sent.as_mut().poll(cx))).await;
@@ -133,8 +137,8 @@ impl Batcher {
         self.distribute(batch, answer, connection);
     }
 
-    /// Takes the next batch of `connection`, without claims whose acquire was dropped: a release may have
-    /// been sent for them already.
+    /// Takes the next batch of `connection`, without claims whose caller was dropped: a release may have been
+    /// sent for them already.
     fn take(&self, connection: &Arc<Connection>) -> Vec<Unsent> {
         let is_next = |one: &mut Unsent| Arc::ptr_eq(&one.connection, connection);
         let mut batch: Vec<_> = self.unsent.lock().extract_if(.., is_next).take(CLAIMS_MAX).collect();
@@ -150,14 +154,16 @@ impl Batcher {
         answer: Result<Value, RedisError>,
         connection: &Arc<Connection>,
     ) {
-        // An acquisition that was dropped has noted its request as unanswered, and receives nothing.
+        // A caller that was dropped has noted its request as unanswered, and receives nothing.
         let give = |one: Unsent, answer| drop(one.answer.send(answer));
         match answer {
             Ok(Value::Array(answers)) if answers.len() == batch.len() => {
-                connection.learn(&ACQUIRE_MANY);
+                connection.learn(self.operation.script_of_many());
                 batch.into_iter().zip(answers).for_each(|(one, answer)| give(one, Ok(answer)));
             }
-            Ok(answer) if reply::is_unknown_script(&answer) => connection.forget(&ACQUIRE_MANY),
+            Ok(answer) if reply::is_unknown_script(&answer) => {
+                connection.forget(self.operation.script_of_many())
+            }
             Ok(Value::ServerError(error)) if reply::is_passing(&error) => {}
             Ok(_) => *self.refused_by.lock() = Arc::downgrade(connection),
             Err(error) => batch.into_iter().for_each(|one| give(one, Err(error.clone()))),
@@ -171,18 +177,7 @@ impl Drop for InProgress<'_> {
     }
 }
 
-/// Returns one command for the whole batch.
-fn command(batch: &[Unsent], connection: &Connection) -> redis::Cmd {
-    let claims = || batch.iter().map(|one| &one.claim);
-    let keys: Vec<_> =
-        claims().flat_map(|claim| [StoredKey::owner(&claim.key), StoredKey::fence(&claim.key)]).collect();
-    let args: Vec<_> =
-        claims().flat_map(|claim| [Arg::Text(claim.owner.as_str()), Arg::Millis(claim.ttl)]).collect();
-    let call = Call { script: &ACQUIRE_MANY, keys: &keys, args: &args };
-    if connection.knows(&ACQUIRE_MANY) { call.by_digest() } else { call.by_text() }
-}
-
-/// Completes once every acquire of the batch was dropped.
+/// Completes once every caller of the batch was dropped.
 async fn abandoned(batch: &mut [Unsent]) {
     for one in batch {
         one.answer.closed().await;
@@ -198,25 +193,12 @@ mod tests {
 
     #[test]
     fn a_release_waits_until_the_connection_has_the_batch() {
-        let batcher = Batcher::default();
+        let batcher = Batcher::new(Operation::Acquire);
         let handing_over = batcher.gate.try_lock().unwrap();
         let mut following = pin!(batcher.handed_over());
         let mut context = Context::from_waker(Waker::noop());
         assert!(following.as_mut().poll(&mut context).is_pending());
         drop(handing_over);
         assert!(following.as_mut().poll(&mut context).is_ready());
-    }
-
-    #[test]
-    fn the_scripts_for_one_and_for_many_claims_agree() {
-        let code = |text: &'static str| text.lines().filter(|line| !line.starts_with("--"));
-        let one = code(include_str!("acquire.lua")).skip(1).map(|line| {
-            let second = line.replace("keys[2]", "keys[i + 1]").replace("args[2]", "args[i + 1]");
-            format!("  {}", second.replace("keys[1]", "keys[i]").replace("args[1]", "args[i]"))
-        });
-        let many = code(include_str!("acquire_many.lua"));
-        let of_one = many.skip_while(|line| *line != "local function acquire(i)").skip(1);
-        let of_one: Vec<_> = of_one.take_while(|line| *line != "end").collect();
-        assert_eq!(of_one, one.collect::<Vec<_>>());
     }
 }

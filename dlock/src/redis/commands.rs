@@ -25,6 +25,11 @@ impl Commands {
         self.get() == UNKNOWN
     }
 
+    /// Returns true if the scripts must be used.
+    pub(super) fn are_scripts(&self) -> bool {
+        self.get() == NONE
+    }
+
     /// Notes the name of the server's compare-and-delete.
     pub(super) fn learn(&self, name: &[u8]) {
         self.set(match name {

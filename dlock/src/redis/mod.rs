@@ -13,10 +13,11 @@
 
 // Layers, from below: script.rs writes the commands that run scripts, and commands.rs those of newer servers;
 // reply.rs reads the answers. connection.rs opens and replaces the connection; eval.rs runs scripts on it,
-// and native.rs the server's own commands in their place; node.rs adds deadlines. batch.rs lets many acquires
-// share calls, and unfenced.rs acquires without a token; requests.rs remembers unanswered requests;
-// acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The .lua files
-// are the scripts that the server runs.
+// and native.rs the server's own commands in their place; node.rs adds deadlines. operation.rs has the
+// acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
+// acquires without a token; requests.rs remembers unanswered requests; acquisition.rs puts them together.
+// waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that the server
+// runs.
 
 mod acquisition;
 mod batch;
@@ -26,6 +27,7 @@ mod eval;
 mod listener;
 mod native;
 mod node;
+mod operation;
 mod options;
 mod reply;
 mod requests;
@@ -43,6 +45,7 @@ pub(crate) use self::acquisition::RedisAcquisition;
 use self::batch::Batcher;
 use self::listener::Listener;
 use self::node::Node;
+use self::operation::Operation;
 pub use self::options::{RedisOptions, TokenSource, Waiting};
 pub(crate) use self::reply::Grant;
 pub(crate) use self::script::{Arg, Call, SCRIPTS, Script, StoredKey};
@@ -87,7 +90,13 @@ impl<R: Runtime> Redis<R> {
     pub fn new(runtime: R, address: &str, options: RedisOptions) -> Result<Self, SetupError> {
         setup::check_address(address)?;
         let node = Node::new(runtime, address, options.login());
-        let client = Client { node, batcher: Arc::<Batcher>::default(), listener: Listener::new() };
+        let is_announced = options.waiting == Waiting::Called;
+        let client = Client {
+            node,
+            acquires: Arc::new(Batcher::new(Operation::Acquire)),
+            releases: Arc::new(Batcher::new(Operation::Release { is_announced })),
+            listener: Listener::new(),
+        };
         Ok(Self { client: Arc::new(client), tokens: options.tokens, waiting: options.waiting })
     }
 

@@ -15,6 +15,7 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("acquire_by_time", include_str!("acquire_by_time.lua")),
     ("renew", include_str!("renew.lua")),
     ("release", include_str!("release.lua")),
+    ("release_many", include_str!("release_many.lua")),
 ];
 
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.
@@ -101,8 +102,8 @@ impl Call<'_> {
 
     fn command(&self, verb: &str, script: &str) -> Cmd {
         let Self { keys, args, .. } = self;
-        // A call with many keys is one for many claims, each with two keys and two arguments.
-        let claims = (keys.len() / 2).max(1);
+        // A call with many arguments is one for many claims, each with two of them.
+        let claims = (args.len() / 2).max(1);
         let mut command = Cmd::with_capacity(3 + keys.len() + args.len(), COMMAND_BYTES * claims);
         command.arg(verb).arg(script).arg(keys.len()).arg(*keys).arg(*args);
         command

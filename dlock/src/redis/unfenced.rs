@@ -6,8 +6,8 @@
 
 use redis::{RedisError, Value, cmd};
 
-use super::batch;
 use super::connection::Connection;
+use super::operation::Operation;
 use super::reply;
 use super::script::{Arg, StoredKey};
 use crate::backend::Claim;
@@ -17,7 +17,7 @@ use crate::backend::Claim;
 /// asks for. From an older server it is that of `acquire.lua`.
 pub(super) async fn request(claim: &Claim, connection: &Connection) -> Result<Value, RedisError> {
     if !connection.commands().may_set_nx_get() {
-        return batch::acquire_one(claim, connection).await;
+        return Operation::Acquire.one(claim, connection).await;
     }
     let (key, owner) = (StoredKey::owner(&claim.key), claim.owner.as_str());
     let mut set = cmd("SET");
@@ -31,7 +31,7 @@ pub(super) async fn request(claim: &Claim, connection: &Connection) -> Result<Va
         }
         refused if reply::is_syntax_error(&refused) => {
             connection.commands().note_no_set_nx_get();
-            batch::acquire_one(claim, connection).await
+            Operation::Acquire.one(claim, connection).await
         }
         other => Ok(other),
     }

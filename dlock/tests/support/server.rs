@@ -54,6 +54,8 @@ struct State {
     lacks_set_nx_get: bool,
     /// The channels of the messages that clients published by themselves.
     published: Vec<String>,
+    /// The channels on which scripts that release have notified waiters.
+    announced: Vec<String>,
 }
 
 impl Server {
@@ -98,6 +100,11 @@ impl Server {
     /// Returns the channels of the messages that clients have published by themselves.
     pub fn published(&self) -> Vec<String> {
         self.state.lock().unwrap().published.clone()
+    }
+
+    /// Returns the number of messages by which scripts have notified waiters.
+    pub fn announced(&self) -> usize {
+        self.state.lock().unwrap().announced.len()
     }
 
     /// Returns the number of connection attempts.
@@ -230,10 +237,12 @@ impl State {
         };
         let keys: usize = request[2].parse().unwrap();
         let (keys, args) = request[3..].split_at(keys);
-        if name != "acquire_many" {
-            return self.execute_one(number, name, keys, args, now);
-        }
-        let answers = keys.chunks(2).zip(args.chunks(2));
+        let keys_of_each = match name {
+            "acquire_many" => 2,
+            "release_many" => 1,
+            _ => return self.execute_one(number, name, keys, args, now),
+        };
+        let answers = keys.chunks(keys_of_each).zip(args.chunks(2));
         let answers: Vec<_> =
             answers.map(|(keys, args)| self.execute_one(number, name, keys, args, now)).collect();
         format!("*{}\r\n{}", answers.len(), answers.concat())
@@ -289,7 +298,8 @@ impl State {
                 self.put(owner_key, args, now);
                 ":1\r\n".into()
             }
-            "release" if owned => {
+            "release" | "release_many" if owned => {
+                self.announced.extend(args.get(1).filter(|channel| !channel.is_empty()).cloned());
                 self.values.remove(owner_key);
                 ":1\r\n".into()
             }
@@ -334,7 +344,8 @@ impl State {
 
 fn script_name(text: &str) -> &'static str {
     match text {
-        _ if text.contains("answers") => "acquire_many",
+        _ if text.contains("function acquire(i)") => "acquire_many",
+        _ if text.contains("function release(i)") => "release_many",
         _ if text.contains("'INCR'") => "acquire",
         _ if text.contains("'PEXPIRE'") => "renew",
         _ => "release",

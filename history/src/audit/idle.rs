@@ -2,7 +2,8 @@
 //! was in force.
 //!
 //! A waiter that is woken when the lock becomes free, or that retries from time to time, can't miss it for
-//! that long: a wake-up was lost. A lock is free if no server stores its key ([`Stored`]). The time counts
+//! that long: a wake-up was lost. A lock is free if no server stores its key, or fewer owners than it has
+//! permits ([`Stored`](super::stored::Stored)). The time counts
 //! from when it became free, the waiter began to wait or the last fault ended, whichever was last.
 //!
 //! Source: the lost wake-ups of condition variables; Birrell, "An Introduction to Programming with Threads"
@@ -11,9 +12,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Rules;
 use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
+use super::{Capacity, Rules};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
 
@@ -84,8 +85,13 @@ impl<'h> Idle<'h> {
             return;
         }
         self.convicted.insert(key, free);
+        let what = if matches!(state.capacities.of_key(key), Capacity::Permits(_)) {
+            "a permit"
+        } else {
+            "the lock"
+        };
         let detail = format!(
-            "the lock was free from {free} on, {waiter} had asked for it at {since}, and at {due} nobody had \
+            "{what} was free from {free} on, {waiter} had asked for it at {since}, and at {due} nobody had \
              it",
         );
         verdicts.convict_absence(VerdictKind::Idle, due, key, &[waiter], detail);

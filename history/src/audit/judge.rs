@@ -2,6 +2,7 @@
 
 use super::Rules;
 use super::beliefs::{Belief, Beliefs};
+use super::capacity::Capacities;
 use super::faults::Faults;
 use super::holders::Holders;
 use super::stored::{Entry, Stored};
@@ -33,6 +34,7 @@ pub(super) trait Judge<'h> {
 /// The state of a history, as far as it has been observed.
 pub(super) struct State<'h> {
     pub(super) holders: Holders<'h>,
+    pub(super) capacities: Capacities<'h>,
     /// The leases that holders trust; `None` if the times of events are not exact.
     pub(super) beliefs: Option<Beliefs<'h>>,
     /// The keys on the servers; `None` if the history has no events of theirs.
@@ -48,8 +50,9 @@ impl<'h> State<'h> {
     pub(super) fn of(rules: &Rules) -> Self {
         Self {
             holders: Holders::default(),
+            capacities: Capacities::of(rules),
             beliefs: rules.exact.then(Beliefs::default),
-            stored: Stored::of(&rules.servers),
+            stored: Stored::of(rules),
             faults: Faults::of(rules),
             began: None,
             removed: None,
@@ -58,6 +61,7 @@ impl<'h> State<'h> {
 
     pub(super) fn observe(&mut self, event: &'h Event) {
         self.holders.observe(event);
+        self.capacities.observe(event);
         self.removed = self.stored.as_mut().and_then(|stored| stored.observe(event));
         self.faults.observe(event);
         self.began = self.beliefs.as_mut().and_then(|beliefs| beliefs.observe(event));

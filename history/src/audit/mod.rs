@@ -4,8 +4,9 @@
 //! one file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
 //! `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`), each with its rule and the rule's
 //! source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest on the leases that holders
-//! believe in (`beliefs`, `trust`), the keys that servers have stored (`stored`) and the faults in force
-//! (`faults`). [`Summary`] and [`Fairness`] are counts, for reports and expectations.
+//! believe in (`beliefs`, `trust`), the number of them that may be live at once (`capacity`), the keys that
+//! servers have stored (`stored`) and the faults in force (`faults`). [`Summary`] and [`Fairness`] are
+//! counts, for reports and expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,6 +16,8 @@ use crate::vocabulary::Name;
 
 mod after_release;
 mod beliefs;
+mod capacity;
+mod ends;
 mod fairness;
 mod faults;
 mod holders;
@@ -37,6 +40,7 @@ mod verdict;
 mod writes;
 
 pub use beliefs::{Acquisition, Belief, Beliefs};
+pub use capacity::Capacity;
 pub use fairness::Fairness;
 pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind};
@@ -110,6 +114,8 @@ pub struct Rules {
     /// The longest time for which messages that a fault has delayed may still be in flight after its
     /// `fault_healed`, by the number of the fault.
     pub in_flight: BTreeMap<u64, Duration>,
+    /// The capacities of keys, by their hashes ([`dlock::id_hash`]). Any other key is that of a mutex.
+    pub capacities: BTreeMap<Name, Capacity>,
     /// The processes that are broken for good from [`Rules::healed_at`] on: `stuck` judges whether the others
     /// are served without them.
     pub outside: BTreeSet<Name>,

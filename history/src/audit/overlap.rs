@@ -2,7 +2,8 @@
 //!
 //! A section lasts from `section_entered` to `section_left`; a lease that is lost does not end it. A process
 //! that crashes leaves its sections; a section that is still open when the history ends was open until then.
-//! Two acquisitions make one verdict, however often they overlap.
+//! The same acquisitions make one verdict, however often they overlap. How many may be inside at once is the
+//! key's [`Capacity`](super::Capacity).
 //!
 //! Source: the mutual exclusion property of Lamport, "The Mutual Exclusion Problem" (1986), part II: the
 //! intervals of two critical sections are not concurrent.
@@ -10,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rules;
+use super::capacity::{Capacities, joined};
 use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
@@ -18,7 +20,8 @@ use crate::vocabulary::{Kind, Name};
 #[derive(Default)]
 pub(super) struct Overlap<'h> {
     open: BTreeMap<&'h Name, Vec<Section<'h>>>,
-    met: BTreeSet<(&'h Name, Acquisition<'h>, Acquisition<'h>)>,
+    /// By key: acquisitions that were inside together, in order.
+    met: BTreeSet<(&'h Name, Vec<Acquisition<'h>>)>,
 }
 
 #[derive(Clone, Copy)]
@@ -40,12 +43,13 @@ impl<'h> Judge<'h> for Overlap<'h> {
         Some(Self::default())
     }
 
-    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
         let process = &event.process;
         match &event.kind {
             Kind::SectionEntered { key, owner, token } => {
                 let by = Acquisition { process, owner };
-                self.enter(key, Section { by, token: *token, since: event.at }, verdicts);
+                let section = Section { by, token: *token, since: event.at };
+                self.enter(key, section, &state.capacities, verdicts);
             }
             Kind::SectionLeft { key, owner, .. } => {
                 let by = Acquisition { process, owner };
@@ -63,25 +67,48 @@ impl<'h> Judge<'h> for Overlap<'h> {
 }
 
 impl<'h> Overlap<'h> {
-    fn enter(&mut self, key: &'h Name, second: Section<'h>, verdicts: &mut Verdicts) {
+    fn enter(
+        &mut self,
+        key: &'h Name,
+        new: Section<'h>,
+        capacities: &Capacities<'h>,
+        verdicts: &mut Verdicts,
+    ) {
         let sections = self.open.entry(key).or_default();
-        if sections.iter().any(|section| section.by == second.by) {
+        if sections.iter().any(|section| section.by == new.by) {
             return;
         }
-        for first in sections.iter() {
-            if self.met.insert((key, first.by.min(second.by), first.by.max(second.by))) {
-                convict(key, first, &second, verdicts);
+        let live: Vec<&Section<'h>> = sections.iter().collect();
+        for inside in capacities.crowded(key, &live, &new, |section| section.by.owner) {
+            let mut met: Vec<_> = inside.iter().map(|section| section.by).chain([new.by]).collect();
+            met.sort_unstable();
+            if self.met.insert((key, met)) {
+                convict(key, &inside, &new, verdicts);
             }
         }
-        sections.push(second);
+        sections.push(new);
     }
 }
 
-fn convict(key: &Name, first: &Section<'_>, second: &Section<'_>, verdicts: &mut Verdicts) {
-    let detail = format!(
-        "{} (token {}) was still in its critical section, since {}, when {} (token {}) entered at {}",
-        first.by.process, first.token, first.since, second.by.process, second.token, second.since,
-    );
-    let processes = [first.by.process, second.by.process];
-    verdicts.convict(VerdictKind::Overlap, second.since, key, &processes, detail);
+fn convict(key: &Name, inside: &[&Section<'_>], new: &Section<'_>, verdicts: &mut Verdicts) {
+    let grants: Vec<_> = inside
+        .iter()
+        .map(|section| (section, format!("{} (token {})", section.by.process, section.token)))
+        .collect();
+    let detail = match &grants[..] {
+        [(first, name)] => format!(
+            "{name} was still in its critical section, since {}, when {} (token {}) entered at {}",
+            first.since, new.by.process, new.token, new.since,
+        ),
+        _ => format!(
+            "{} were still in their critical sections when {} (token {}) entered at {}",
+            joined(&grants.iter().map(|(_, name)| name.clone()).collect::<Vec<_>>()),
+            new.by.process,
+            new.token,
+            new.since,
+        ),
+    };
+    let processes: Vec<&Name> =
+        inside.iter().map(|section| section.by.process).chain([new.by.process]).collect();
+    verdicts.convict(VerdictKind::Overlap, new.since, key, &processes, detail);
 }

@@ -1,4 +1,5 @@
-//! The keys that lock servers have stored: the owner of each key on each server.
+//! The keys that lock servers have stored: the owner of each key on each server, or the owners, if its
+//! capacity is not that of a mutex.
 //!
 //! Derived from `key_granted`, `key_extended`, `key_deleted` and `key_expired` of the servers that count
 //! ([`Rules::servers`](super::Rules::servers)). A promoted server counts beside the live ones: clients may
@@ -12,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::faults;
+use super::{Capacity, Rules, faults};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{ClockFault, Effect, Kind, Name};
 
@@ -21,8 +22,11 @@ pub(super) struct Stored<'h> {
     quorum: usize,
     down: BTreeSet<&'h Name>,
     /// The entries, by key and server.
-    by_key: BTreeMap<&'h Name, BTreeMap<&'h Name, Held<'h>>>,
-    /// The time since which each key that was stored once is stored nowhere.
+    by_key: BTreeMap<&'h Name, BTreeMap<&'h Name, Vec<Held<'h>>>>,
+    capacities: BTreeMap<Name, Capacity>,
+    /// By key and owner: the owners that had a permit when this one got its own.
+    beside: BTreeMap<(&'h Name, &'h Name), BTreeSet<&'h Name>>,
+    /// The time since which each key that was stored once is stored nowhere, or has a permit left.
     free: BTreeMap<&'h Name, Nanos>,
     /// The longest time to live with which each key was stored.
     ttls: BTreeMap<&'h Name, Duration>,
@@ -59,14 +63,16 @@ pub(super) struct Entry<'h> {
 }
 
 impl<'h> Stored<'h> {
-    /// Creates the state; `None` without `servers`, since nothing is known then.
-    pub(super) fn of(servers: &[Name]) -> Option<Self> {
-        let (voters, quorum) = (servers.to_vec(), servers.len() / 2 + 1);
-        (!servers.is_empty()).then(|| Self {
+    /// Creates the state; `None` without servers, since nothing is known then.
+    pub(super) fn of(rules: &Rules) -> Option<Self> {
+        let (voters, quorum) = (rules.servers.clone(), rules.servers.len() / 2 + 1);
+        (!rules.servers.is_empty()).then(|| Self {
             voters,
             quorum,
             down: BTreeSet::new(),
             by_key: BTreeMap::new(),
+            capacities: rules.capacities.clone(),
+            beside: BTreeMap::new(),
             free: BTreeMap::new(),
             ttls: BTreeMap::new(),
             ghosts: BTreeMap::new(),
@@ -96,7 +102,7 @@ impl<'h> Stored<'h> {
             }
             Kind::ProcessCrashed { .. } => {
                 self.down.insert(server);
-                let held = self.by_key.values_mut().filter_map(|servers| servers.get_mut(server));
+                let held = self.by_key.values_mut().filter_map(|servers| servers.get_mut(server)).flatten();
                 held.for_each(|held| held.is_certain = false);
                 None
             }
@@ -109,19 +115,19 @@ impl<'h> Stored<'h> {
                 let ttl = ttl_millis.map_or(Duration::MAX, Duration::from_millis);
                 let longest = self.ttls.entry(key).or_default();
                 *longest = ttl.max(*longest);
-                self.free.remove(key);
-                let servers = self.by_key.entry(key).or_default();
-                let former = servers.insert(server, Held { owner, since: event.at, is_certain: true });
-                former.filter(|former| former.owner != owner).and_then(|held| held.entry(key, server))
+                let (_, former) = self.store(key, server, Held { owner, since: event.at, is_certain: true });
+                self.note_beside(key, server, owner);
+                former.and_then(|held| held.entry(key, server))
             }
             Kind::KeyExtended { key, owner, .. } => {
                 self.resolve_ghost(server, key);
-                self.free.remove(key);
-                let servers = self.by_key.entry(key).or_default();
+                let (own, _) = self.store(key, server, Held { owner, since: event.at, is_certain: true });
                 // An extension stores nothing anew: a key that is renewed for ever is a leak, too.
-                let former = servers.get(server).filter(|held| held.is_certain && held.owner == owner);
-                let since = former.map_or(event.at, |held| held.since);
-                servers.insert(server, Held { owner, since, is_certain: true });
+                let since = own.filter(|own| own.is_certain).map(|own| own.since);
+                let stored = self.by_key.entry(key).or_default().entry(server).or_default().last_mut();
+                if let Some((stored, since)) = stored.zip(since) {
+                    stored.since = since;
+                }
                 None
             }
             Kind::LeaseReleased { key, owner, .. } | Kind::LeaseLost { key, owner, .. } => {
@@ -130,18 +136,65 @@ impl<'h> Stored<'h> {
             }
             Kind::KeyDeleted { key, owner, client } if client == server => {
                 self.ghosts.insert(key, Ghost { server, owner: Some(owner), until: None });
-                self.by_key.entry(key).or_default().remove(server)?.entry(key, server)
+                self.remove(key, server, Some(owner))?.entry(key, server)
             }
-            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
-                let was_ghost = self.resolve_ghost(server, key);
-                let held = self.by_key.entry(key).or_default().remove(server);
-                if self.counts(server) && !self.is_stored(key) && (was_ghost || held.is_some()) {
-                    self.free.insert(key, event.at);
-                }
-                held?.entry(key, server)
-            }
+            Kind::KeyDeleted { key, owner, .. } => self.drop_key(event, key, Some(owner)),
+            Kind::KeyExpired { key, owner } => self.drop_key(event, key, owner.as_ref()),
             _ => None,
         }
+    }
+
+    /// Stores a grant. Returns what was stored for the same owner, and what was stored for another one that
+    /// this replaces.
+    fn store(
+        &mut self,
+        key: &'h Name,
+        server: &'h Name,
+        new: Held<'h>,
+    ) -> (Option<Held<'h>>, Option<Held<'h>>) {
+        let is_alone = self.capacity(key) == Capacity::Mutex;
+        let held = self.by_key.entry(key).or_default().entry(server).or_default();
+        let own = held.iter().position(|held| held.owner == new.owner).map(|place| held.remove(place));
+        let other = if is_alone { held.pop() } else { None };
+        held.push(new);
+        if is_alone || self.is_full(key) {
+            self.free.remove(key);
+        }
+        (own, other)
+    }
+
+    /// Notes the owners that have a permit besides `owner`, who has just got one.
+    fn note_beside(&mut self, key: &'h Name, server: &'h Name, owner: &'h Name) {
+        if matches!(self.capacity(key), Capacity::Permits(_)) {
+            let held = self.by_key.get(key).and_then(|servers| servers.get(server));
+            let owners = held.into_iter().flatten().map(|held| held.owner).collect();
+            self.beside.insert((key, owner), owners);
+        }
+    }
+
+    /// Returns true if `other` may have had its permit when `owner` got its own.
+    pub(super) fn may_be_beside(&self, key: &Name, owner: &Name, other: &Name) -> bool {
+        self.beside.get(&(key, owner)).is_none_or(|owners| owners.contains(other))
+    }
+
+    /// Removes a grant: that of `owner`, or that of any owner from a mutex, which has one.
+    fn remove(&mut self, key: &'h Name, server: &'h Name, owner: Option<&Name>) -> Option<Held<'h>> {
+        let is_alone = self.capacity(key) == Capacity::Mutex;
+        let held = self.by_key.entry(key).or_default().entry(server).or_default();
+        let place = held.iter().position(|held| is_alone || owner == Some(held.owner))?;
+        Some(held.remove(place))
+    }
+
+    /// Notes that a server dropped the key of `owner`. Returns what was certain.
+    fn drop_key(&mut self, event: &'h Event, key: &'h Name, owner: Option<&Name>) -> Option<Entry<'h>> {
+        let server = &event.process;
+        let was_ghost = self.resolve_ghost(server, key);
+        let was_full = self.is_full(key);
+        let held = self.remove(key, server, owner);
+        if self.counts(server) && !self.is_full(key) && (was_ghost || (was_full && held.is_some())) {
+            self.free.insert(key, event.at);
+        }
+        held?.entry(key, server)
     }
 
     /// Notes that the promoted `server` may hold every key that was ever stored, for a TTL.
@@ -169,13 +222,23 @@ impl<'h> Stored<'h> {
     /// Returns true if enough of the servers hold `key` for `owner`.
     pub(super) fn holds(&self, key: &Name, owner: &Name) -> bool {
         let servers = self.by_key.get(key).into_iter().flatten();
-        let for_owner = servers.filter(|(server, holder)| holder.owner == owner && self.counts(server));
+        let for_owner = servers
+            .filter(|(server, held)| self.counts(server) && held.iter().any(|held| held.owner == owner));
         for_owner.count() >= self.quorum
     }
 
-    /// Returns true if a server whose events count holds `key`.
-    fn is_stored(&self, key: &Name) -> bool {
-        self.by_key.get(key).is_some_and(|servers| servers.keys().any(|server| self.counts(server)))
+    fn capacity(&self, key: &Name) -> Capacity {
+        self.capacities.get(key).copied().unwrap_or_default()
+    }
+
+    /// Returns true if a server whose events count holds `key`: for anybody, or for as many as have a permit.
+    fn is_full(&self, key: &Name) -> bool {
+        let full = match self.capacity(key) {
+            Capacity::Permits(count) => count,
+            Capacity::Mutex | Capacity::ReadersWriter => 1,
+        };
+        let mut servers = self.by_key.get(key).into_iter().flatten();
+        servers.any(|(server, held)| held.len() >= full && self.counts(server))
     }
 
     /// Returns true if the server's events count.
@@ -188,13 +251,15 @@ impl<'h> Stored<'h> {
         let all = self
             .by_key
             .iter()
-            .flat_map(|(key, servers)| servers.iter().filter_map(|(server, held)| held.entry(key, server)));
+            .flat_map(|(key, servers)| servers.iter().map(move |(server, held)| (key, server, held)))
+            .flat_map(|(key, server, held)| held.iter().filter_map(|held| held.entry(key, server)));
         all.filter(|stored| self.counts(stored.server))
     }
 
-    /// Returns the time since which no server holds `key`: zero if none ever did; `None` if one does or may.
+    /// Returns the time since which no server holds `key`, or since which it has a permit left: zero if that
+    /// was always so; `None` if it is not so, or may not be.
     pub(super) fn free_since(&self, key: &Name) -> Option<Nanos> {
-        if self.is_stored(key) {
+        if self.is_full(key) {
             return None;
         }
         let free = self.free.get(key).copied().unwrap_or_default();

@@ -34,10 +34,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::Rules;
+use super::ends::Ends;
 use super::judge::{Judge, State};
 use super::trust::Trust;
 use super::verdict::{VerdictKind, Verdicts};
+use super::{Capacity, Rules};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
 
@@ -52,20 +53,18 @@ pub(super) struct Stuck<'h> {
     /// The request that each process gave up last, and the time since which it had waited: it may continue
     /// under another owner.
     given_up: BTreeMap<&'h Name, (&'h Name, Nanos)>,
-    /// The stored keys, by server and key.
-    held: BTreeMap<(&'h Name, &'h Name), Lease<'h>>,
+    /// The stored keys, by server, key, and the owner unless the key is that of a mutex.
+    held: BTreeMap<(&'h Name, &'h Name, Option<&'h Name>), Lease<'h>>,
     trust: Trust<'h>,
 }
 
 /// One lock, as its waiters see it.
-#[derive(Default)]
 struct Lock<'h> {
     /// The start of each waiting request, by owner and process.
     waiting: BTreeMap<(&'h Name, &'h Name), Nanos>,
     /// The TTL that each owner requested.
     ttls: BTreeMap<&'h Name, Duration>,
-    /// The last owner, and the time at which its lease has to be over.
-    last: Option<(&'h Name, Nanos)>,
+    ends: Ends<'h>,
     /// The live holders: owner and process.
     holders: BTreeSet<(&'h Name, &'h Name)>,
 }
@@ -132,7 +131,7 @@ impl<'h> Judge<'h> for Stuck<'h> {
                 self.leave(key, owner, at, is_over);
             }
             Kind::ProcessCrashed { .. } => self.crash(process, at),
-            Kind::ServerStopped { .. } => self.held.retain(|(server, _), _| *server != process),
+            Kind::ServerStopped { .. } => self.held.retain(|(server, ..), _| *server != process),
             _ => self.observe_server(event, verdicts),
         }
     }
@@ -143,7 +142,7 @@ impl<'h> Judge<'h> for Stuck<'h> {
         for key in keys {
             self.judge_waiters(key, end, verdicts);
         }
-        for ((server, key), lease) in &self.held {
+        for ((server, key, _), lease) in &self.held {
             if self.is_outside(server) {
                 continue;
             }
@@ -168,17 +167,26 @@ impl<'h> Stuck<'h> {
                 let asked = self.lock(key).ttls.get(owner).copied();
                 let ttl = asked.or(stored).or(self.rules.ttl);
                 let lease = Lease { owner, client, since: at, ttl, is_endless: stored.is_none() };
-                self.held.insert((process, key), lease);
+                self.held.insert((process, key, self.slot(key, Some(owner))), lease);
             }
             Kind::KeyDeleted { key, owner, .. } | Kind::KeyExpired { key, owner: Some(owner) } => {
-                self.held.remove(&(process, key));
+                self.held.remove(&(process, key, self.slot(key, Some(owner))));
                 self.leave(key, owner, at, true);
             }
             Kind::KeyExpired { key, owner: None } => {
-                self.held.remove(&(process, key));
+                self.held.remove(&(process, key, None));
             }
             _ => {}
         }
+    }
+
+    /// Returns the owner if the key may be stored for several.
+    fn slot(&self, key: &Name, owner: Option<&'h Name>) -> Option<&'h Name> {
+        owner.filter(|_| self.capacity(key) != Capacity::Mutex)
+    }
+
+    fn capacity(&self, key: &Name) -> Capacity {
+        self.rules.capacities.get(key).copied().unwrap_or_default()
     }
 
     /// Lets the processes outside the core die, for the judge, when the core phase has begun.
@@ -222,14 +230,18 @@ impl<'h> Stuck<'h> {
             return;
         }
         for lock in self.locks.values_mut() {
-            let Some((owner, over)) = lock.last.filter(|(_, over)| *over > at) else { continue };
-            let ttl = lock.ttls.get(owner).copied().unwrap_or_default();
-            lock.last = Some((owner, over.max(at.after(ttl))));
+            lock.ends.restart(at, &lock.ttls);
         }
     }
 
     fn lock(&mut self, key: &'h Name) -> &mut Lock<'h> {
-        self.locks.entry(key).or_default()
+        let capacity = self.capacity(key);
+        self.locks.entry(key).or_insert_with(|| Lock {
+            waiting: BTreeMap::new(),
+            ttls: BTreeMap::new(),
+            ends: Ends::of(capacity),
+            holders: BTreeSet::new(),
+        })
     }
 
     fn wait(
@@ -267,31 +279,29 @@ impl<'h> Stuck<'h> {
         let ttl = self.rules.ttl.unwrap_or_default();
         let lock = self.lock(key);
         let over = at.after(lock.ttls.get(owner).copied().unwrap_or(ttl));
-        let former = lock.last.map_or(Nanos(0), |(_, over)| over);
-        lock.last = Some((owner, over.max(former)));
+        lock.ends.grant(owner, over);
     }
 
     /// Notes that the owner no longer has the lock; `is_over` is true if its lease is over, too.
     fn leave(&mut self, key: &'h Name, owner: &'h Name, at: Nanos, is_over: bool) {
         let sessions = self.rules.sessions;
         let lock = self.lock(key);
-        if let Some((last, over)) = lock.last.filter(|(last, _)| is_over && *last == owner) {
-            // The end does not prolong a lease that had to be over before, unless its session had lasted.
-            lock.last = Some((last, if sessions { at } else { over.min(at) }));
+        if is_over {
+            lock.ends.end(owner, at, sessions);
         }
         lock.holders.retain(|(holder, _)| *holder != owner);
     }
 
     fn crash(&mut self, process: &Name, at: Nanos) {
-        self.held.retain(|(server, _), _| *server != process);
+        self.held.retain(|(server, ..), _| *server != process);
         for lock in self.locks.values_mut() {
             lock.waiting.retain(|(_, waiter), _| *waiter != process);
-            let held = lock.holders.iter().find(|(_, holder)| *holder == process).copied();
-            if let Some((owner, _)) = held {
-                // The holder's session ends one TTL after the holder.
-                let over = at.after(lock.ttls.get(owner).copied().unwrap_or_default());
-                lock.last = Some((owner, over));
-                lock.holders.retain(|(_, holder)| *holder != process);
+            let (held, others): (BTreeSet<_>, _) =
+                lock.holders.iter().partition(|(_, holder)| *holder == process);
+            lock.holders = others;
+            // The holder's session ends one TTL after the holder.
+            for (owner, _) in held.into_iter().rev() {
+                lock.ends.orphan(owner, at.after(lock.ttls.get(owner).copied().unwrap_or_default()));
             }
         }
     }
@@ -304,15 +314,12 @@ impl<'h> Stuck<'h> {
         };
         let is_core = self.is_core;
         let lock = self.lock(key);
-        if sessions && !lock.holders.is_empty() {
+        if sessions && lock.holders.len() >= lock.ends.capacity() {
             // While its holder lives, the lock is taken: the wait so far does not count.
-            let over = lock.last.map_or(until, |(_, over)| over.max(until));
-            if let Some((_, last)) = &mut lock.last {
-                *last = over;
-            }
+            lock.ends.last_until(until);
             return;
         }
-        let free = lock.last.map_or(Nanos(0), |(_, over)| over);
+        let free = lock.ends.free();
         lock.waiting.retain(|(_, process), since| {
             let start = healed.max(free).max(*since);
             let due = start.after(bound);

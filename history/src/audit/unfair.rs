@@ -11,6 +11,9 @@
 //! server expires or is deleted (`waiter_gone`, and `key_expired` or `key_deleted` of one that the lock had
 //! been granted to).
 //!
+//! Where a lock has N permits, or readers, several waiters may be served at once, and learn it in any order:
+//! a service is unfair only if N waiters before it were waiting; that of a reader, if a writer was.
+//!
 //! A waiter whose session is over by its own clock queues again, and has two places until the server ends the
 //! session. If the server serves the first of them, the request still waits at the second.
 //!
@@ -20,6 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rules;
+use super::capacity::Capacities;
 use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
@@ -54,7 +58,7 @@ impl<'h> Judge<'h> for Unfair<'h> {
         rules.fifo.then(Self::default)
     }
 
-    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
         match &event.kind {
             Kind::LeaseQueued { key, owner, position, .. } => {
                 self.lines.entry(key).or_default().join(owner, *position, &event.process);
@@ -70,7 +74,7 @@ impl<'h> Judge<'h> for Unfair<'h> {
                 if let Some(line) = self.lines.get_mut(key)
                     && let Some(served) = line.leave(owner)
                 {
-                    line.judge(event.at, key, served, verdicts);
+                    line.judge(event.at, key, (owner, served), &state.capacities, verdicts);
                 }
             }
             Kind::WaiterGone { key, owner, position } => {
@@ -125,11 +129,23 @@ impl<'h> Line<'h> {
     }
 
     /// Judges the service of `served`, which has left the queue.
-    fn judge(&self, at: Nanos, key: &Name, served: Waiter<'h>, verdicts: &mut Verdicts) {
-        let Some(((first, _), waiter)) = self.waiting.first_key_value() else { return };
-        if *first >= served.position {
+    fn judge(
+        &self,
+        at: Nanos,
+        key: &'h Name,
+        (owner, served): (&'h Name, Waiter<'h>),
+        capacities: &Capacities<'h>,
+        verdicts: &mut Verdicts,
+    ) {
+        let before = self.waiting.iter().take_while(|((position, _), _)| *position < served.position);
+        let before: Vec<_> =
+            before.map(|((position, owner), process)| (*owner, (*position, *process))).collect();
+        let waiters: Vec<_> = before.iter().collect();
+        let new = (owner, (served.position, served.process));
+        let overtaken = capacities.crowded(key, &waiters, &new, |(owner, _)| owner);
+        let Some((_, (first, waiter))) = overtaken.first().and_then(|overtaken| overtaken.first()) else {
             return;
-        }
+        };
         let detail = format!(
             "{} (place {} in line) was given the lock at {at}, while {waiter} (place {first}) was waiting",
             served.process, served.position,

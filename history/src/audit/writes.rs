@@ -5,6 +5,10 @@
 //! twice; a writer that sends no owner is taken for the same as any other. `write_repeated` is a retry that
 //! stored nothing.
 //!
+//! N holders of N permits may write in any order. A write is judged against a newer holder only if its own
+//! permit was gone when that one got its own, by the servers' events: the resource that is told the tokens
+//! that are live with each new one can refuse it.
+//!
 //! A conditional write (`conditional_accepted`) carries no token, and its position is below all tokens: on a
 //! key that holders of a lock read or write, it bypasses the fence. On a key without such holders it is
 //! judged by `lost_update` alone.
@@ -22,10 +26,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Rules;
-use super::holders::Holders;
 use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
+use super::{Capacity, Rules};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
 
@@ -74,12 +77,12 @@ impl<'h> Judge<'h> for Writes<'h> {
                 let seq = seq.unwrap_or(u64::MAX);
                 let write = Write { at, owner: owner.as_ref(), token: *token, seq };
                 let resource = self.resources.entry(key).or_default();
-                resource.judge(key, write, holders, verdicts);
+                resource.judge(key, write, state, verdicts);
                 resource.keep_write(write);
             }
             Kind::ConditionalAccepted { key, owner, .. } => {
                 let write = Write { at, owner: owner.as_ref(), token: NO_TOKEN, seq: 0 };
-                self.resources.entry(key).or_default().judge(key, write, holders, verdicts);
+                self.resources.entry(key).or_default().judge(key, write, state, verdicts);
             }
             Kind::ResourceRead { key, owner, token, .. } => {
                 let owner = owner.as_ref();
@@ -101,10 +104,13 @@ impl<'h> Judge<'h> for Writes<'h> {
 }
 
 impl<'h> Resource<'h> {
-    fn judge(&self, key: &'h Name, write: Write<'h>, holders: &Holders<'h>, verdicts: &mut Verdicts) {
-        let name = |owner, token| holders.process(key, owner, token);
+    fn judge(&self, key: &'h Name, write: Write<'h>, state: &State<'h>, verdicts: &mut Verdicts) {
+        let name = |owner, token| state.holders.process(key, owner, token);
         let writer = name(write.owner, write.token);
-        if let Some(newer) = self.written.filter(|newer| write.is_stale_after(newer)) {
+        let excludes = |newer: Option<&'h Name>| excludes(key, newer, write.owner, state);
+        let written = self.written.filter(|newer| write.is_stale_after(newer) && excludes(newer.owner));
+        let read = self.read.filter(|newer| write.is_late_after(newer) && excludes(newer.owner));
+        if let Some(newer) = written {
             let other = name(newer.owner, newer.token);
             let detail = format!(
                 "the resource accepted the write of {writer} ({}) at {}, after that of {other} (token {}) at \
@@ -115,7 +121,7 @@ impl<'h> Resource<'h> {
                 newer.at,
             );
             verdicts.convict(VerdictKind::StaleWrite, write.at, key, &[&writer, &other], detail);
-        } else if let Some(newer) = self.read.filter(|newer| write.is_late_after(newer)) {
+        } else if let Some(newer) = read {
             let other = name(newer.owner, newer.token);
             let read = if newer.claims { "claimed" } else { "read" };
             let detail = format!(
@@ -160,6 +166,15 @@ impl Write<'_> {
         self.token < newer.token
             || (self.token == newer.token && newer.claims && differ(self.owner, newer.owner))
     }
+}
+
+/// Returns true if the grant of `newer` excludes that of `writer`.
+fn excludes(key: &Name, newer: Option<&Name>, writer: Option<&Name>, state: &State<'_>) -> bool {
+    if !matches!(state.capacities.of_key(key), Capacity::Permits(_)) {
+        return true;
+    }
+    let (Some(newer), Some(writer), Some(stored)) = (newer, writer, &state.stored) else { return false };
+    !stored.may_be_beside(key, newer, writer)
 }
 
 /// Returns true if the two owners are known to be different.

@@ -37,6 +37,8 @@ pub enum Effect {
     },
     /// The clocks of the process are wrong.
     Clock(ClockFault),
+    /// The process does not find hosts by their names as it should. On the network: no process does.
+    LookUps(LookUpFault),
     /// A server of several got another role.
     Role(RoleFault),
     /// The fault acts once, at the time of its event.
@@ -65,6 +67,18 @@ pub enum ClockFault {
     StepNanos(i64),
     /// The rate of both clocks until the fault ends: their nanoseconds in a billion true ones.
     Rate(u64),
+}
+
+crate::names! {
+    /// The error of lookups of names.
+    pub enum LookUpFault as "fault of lookups" {
+        /// Each takes longer.
+        Slow = "slow",
+        /// Each fails.
+        Failing = "failing",
+        /// An alias leads to the process that had it before.
+        Stale = "stale",
+    }
 }
 
 crate::names! {
@@ -106,7 +120,7 @@ impl Effect {
     /// Returns true if the fault acts once, and is never in force.
     pub const fn is_instant(&self) -> bool {
         match self {
-            Self::Pause | Self::Down | Self::Clock(ClockFault::Rate(_)) => false,
+            Self::Pause | Self::Down | Self::LookUps(_) | Self::Clock(ClockFault::Rate(_)) => false,
             Self::Link { how, .. } => matches!(how, LinkFault::Reset),
             Self::Clock(ClockFault::StepNanos(_)) | Self::Role(_) | Self::Instant(_) => true,
         }

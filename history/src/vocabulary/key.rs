@@ -9,6 +9,7 @@ impl Kind {
         match self {
             Self::LeaseRequested { key, .. }
             | Self::LeaseRetried { key, .. }
+            | Self::LeaseShared { key, .. }
             | Self::LeaseQueued { key, .. }
             | Self::LeaseAcquired { key, .. }
             | Self::LeaseNotAcquired { key, .. }

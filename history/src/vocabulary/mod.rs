@@ -15,7 +15,7 @@ mod kind;
 mod name;
 mod record;
 
-pub use effect::{ClockFault, Effect, InstantFault, LinkFault, RoleFault, TRUE_RATE};
+pub use effect::{ClockFault, Effect, InstantFault, LinkFault, LookUpFault, RoleFault, TRUE_RATE};
 pub use event_name::EventName;
 pub use kind::Kind;
 pub use name::Name;

@@ -1,6 +1,6 @@
 use history::{
-    ClockFault, Effect, Event, EventName, History, InstantFault, Kind, LinkFault, Name, Nanos, Record,
-    RecordError, RoleFault,
+    ClockFault, Effect, Event, EventName, History, InstantFault, Kind, LinkFault, LookUpFault, Name, Nanos,
+    Record, RecordError, RoleFault,
 };
 use proptest::prelude::*;
 
@@ -97,6 +97,7 @@ fn effect() -> impl Strategy<Value = Effect> {
         prop::sample::select(vec![Effect::Pause, Effect::Down]),
         prop::sample::select(RoleFault::ALL).prop_map(Effect::Role),
         prop::sample::select(InstantFault::ALL).prop_map(Effect::Instant),
+        prop::sample::select(LookUpFault::ALL).prop_map(Effect::LookUps),
         (prop::sample::select(LinkFault::ALL), links)
             .prop_map(|(how, links)| Effect::Link { how, links: links.into() }),
         any::<i64>().prop_map(|by| Effect::Clock(ClockFault::StepNanos(by))),

@@ -3,6 +3,7 @@
 
 mod after_release;
 mod because;
+mod capacity;
 mod conditional;
 mod correct_histories;
 mod counts;

@@ -2,6 +2,8 @@
 //! fail.
 #![allow(clippy::disallowed_methods, reason = "a run on live processes uses real time")]
 
+mod links;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,11 +15,12 @@ use tokio::runtime::Handle;
 
 use super::effect;
 use super::events::Events;
-use super::fault::{End, Fault, Holds, Server, worker_name};
+use super::fault::{Fault, Server, worker_name};
 use super::locks::Locks;
+use super::operator::{self, Operator};
 use super::tail::Tail;
 use super::{ChaosError, Configuration};
-use crate::faults::{Direction, Link, Proxy};
+use crate::faults::Proxy;
 use crate::judgement::DATA_LOST;
 use crate::lab::actors::{Actor, ResourceActor};
 use crate::metrics::Targets;
@@ -53,6 +56,9 @@ struct Lasting {
     fault: Fault,
     /// The process that it struck, and its effect on it.
     on: (String, Effect),
+    /// The number of times that an operator has tried to raise the counters it cost; `None` while the server
+    /// is down.
+    raises: Option<u32>,
 }
 
 /// A worker and its links.
@@ -141,14 +147,19 @@ impl<'a> Deployment<'a> {
         Ok(Actor::start(&self.stage, FOLDER, name, "worker", &arguments)?)
     }
 
-    /// Waits until every worker has been granted the lock once more; returns false if one was not within
-    /// `timeout`, or before it was asked to stop.
-    pub(super) fn all_served(&mut self, timeout: Duration, stop: &Stop) -> Result<bool, ChaosError> {
+    /// Waits until the history of every worker has one more line with `event`; returns false if one has not
+    /// within `timeout`, or before it was asked to stop.
+    pub(super) fn all_have(
+        &mut self,
+        event: &str,
+        timeout: Duration,
+        stop: &Stop,
+    ) -> Result<bool, ChaosError> {
         let begun = Instant::now();
         let mut waiting: Vec<_> = self.workers.iter().map(|worker| Tail::of(&worker.actor.history)).collect();
         while !waiting.is_empty() {
             self.all_live()?;
-            waiting.retain_mut(|tail| !tail.contains(r#""event":"lease_acquired""#));
+            waiting.retain_mut(|tail| !tail.contains(event));
             if begun.elapsed() > timeout || stop.block(PAUSE) {
                 return Ok(false);
             }
@@ -181,7 +192,7 @@ impl<'a> Deployment<'a> {
         let on = effect::of(fault, &self.locks, self.workers.len());
         self.events.applied(number, fault, &on).map_err(ChaosError::Events)?;
         self.count(fault, 1.0);
-        self.lasting.push(Lasting { number, fault, on });
+        self.lasting.push(Lasting { number, fault, on, raises: None });
         self.make(fault)?;
         self.set_links();
         if fault.is_instant() {
@@ -217,10 +228,15 @@ impl<'a> Deployment<'a> {
         Ok(())
     }
 
-    /// Heals the fault.
-    pub(super) fn heal(&mut self, fault: Fault) -> Result<(), ChaosError> {
-        // No two faults in force are equal.
-        let place = self.lasting.iter().position(|lasting| lasting.fault == fault);
+    /// Heals the fault. Returns the time after which to call it again, if an operator has to raise a counter.
+    pub(super) fn heal(&mut self, fault: Fault) -> Result<Option<Duration>, ChaosError> {
+        // Two are equal if a server loses its data again before its counter was raised: the later one first.
+        let place = self.lasting.iter().rposition(|lasting| lasting.fault == fault);
+        if let (Fault::LoseData { server }, true, Some(place)) = (fault, self.configuration.raise, place)
+            && let Some(again) = self.recover(server, place)?
+        {
+            return Ok(Some(again));
+        }
         let lasting = place.map(|place| self.lasting.remove(place));
         self.count(fault, -1.0);
         self.set_links();
@@ -232,6 +248,7 @@ impl<'a> Deployment<'a> {
             }
             Fault::PauseServer { server } => self.locks.process(server.number()).resume(),
             Fault::KillServer { server } => self.restart_server(server, true)?,
+            Fault::LoseData { .. } if self.configuration.raise => {}
             Fault::LoseData { server } => self.restart_server(server, false)?,
             Fault::Failover { .. } => self.locks.rejoin()?,
             Fault::StepClock { server, by_ms } => self.locks.step_clock(server.number(), -by_ms)?,
@@ -242,9 +259,37 @@ impl<'a> Deployment<'a> {
             | Fault::SlowLink { .. }
             | Fault::IsolateServer { .. } => {}
         }
-        lasting.map_or(Ok(()), |Lasting { number, on, .. }| {
-            self.events.healed(number, fault, &on).map_err(ChaosError::Events)
-        })
+        if let Some(Lasting { number, on, .. }) = lasting {
+            self.events.healed(number, fault, &on).map_err(ChaosError::Events)?;
+        }
+        Ok(None)
+    }
+
+    /// Restarts a server without its data, and later has its counters raised. Returns the time after which to
+    /// call it again; `None` once they are.
+    fn recover(&mut self, server: Server, place: usize) -> Result<Option<Duration>, ChaosError> {
+        let Some(raises) = self.lasting[place].raises else {
+            self.restart_server(server, false)?;
+            self.lasting[place].raises = Some(0);
+            return Ok(Some(operator::ACTS_AFTER));
+        };
+        let Configuration { system, keys, .. } = self.configuration;
+        let operator = Operator {
+            stage: &self.stage,
+            folder: FOLDER,
+            system: system.as_str(),
+            servers: self.locks.places().join(","),
+            resource: self.resource.address(),
+            keys: *keys,
+        };
+        match operator.raise()? {
+            Ok(()) => Ok(None),
+            Err(words) if raises >= operator::TRIES => Err(ChaosError::Raise(words)),
+            Err(_) => {
+                self.lasting[place].raises = Some(raises + 1);
+                Ok(Some(operator::ACTS_AFTER))
+            }
+        }
     }
 
     /// Kills the workers and the resource, and returns the files of the history.
@@ -263,43 +308,6 @@ impl<'a> Deployment<'a> {
         let begun = Instant::now();
         while !tail.contains(r#""step":"read""#) && begun.elapsed() < AIM {
             thread::sleep(PAUSE);
-        }
-    }
-
-    /// Sets every link according to the faults in force.
-    fn set_links(&self) {
-        for (number, worker) in self.workers.iter().enumerate() {
-            let places = (0..worker.to_servers.len()).map(End::Server);
-            for end in places.chain([End::Resource]) {
-                for direction in [Direction::ToServer, Direction::ToClient] {
-                    let states = self
-                        .lasting
-                        .iter()
-                        .filter_map(|lasting| self.link(lasting.fault, number, end, direction));
-                    let worst = states.max_by_key(severity).unwrap_or(Link::Open);
-                    worker.link(end).set(direction, worst);
-                }
-            }
-        }
-    }
-
-    /// Returns the link that a fault demands.
-    fn link(&self, fault: Fault, number: usize, end: End, direction: Direction) -> Option<Link> {
-        match fault {
-            Fault::CutLink { worker, to, holds } if (worker, to) == (number, end) => {
-                let holds = match direction {
-                    Direction::ToServer => holds != Holds::Answers,
-                    Direction::ToClient => holds != Holds::Requests,
-                };
-                holds.then_some(Link::Cut)
-            }
-            Fault::SlowLink { worker, to, by_ms } if (worker, to) == (number, end) => {
-                Some(Link::Slow(Duration::from_millis(by_ms)))
-            }
-            Fault::IsolateServer { server } if end == End::Server(self.locks.place(server.number())) => {
-                Some(Link::Cut)
-            }
-            _ => None,
         }
     }
 
@@ -353,23 +361,6 @@ impl<'a> Deployment<'a> {
             worker.to_servers[0].reset();
         }
         Ok(())
-    }
-}
-
-impl Worker {
-    fn link(&self, end: End) -> &Proxy {
-        match end {
-            End::Server(place) => &self.to_servers[place],
-            End::Resource => &self.to_resource,
-        }
-    }
-}
-
-const fn severity(link: &Link) -> u8 {
-    match link {
-        Link::Open => 0,
-        Link::Slow(_) => 1,
-        Link::Cut => 2,
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! [`Plan`] has the faults and their times, all drawn before the run begins. `deployment.rs` holds the
 //! servers, workers and links, and strikes and heals each [`Fault`]. [`run`] carries out the plan, then heals
-//! everything and waits until every worker has been served again: first safety, then liveness. The histories
+//! everything and waits until every worker has been served again: first safety, then liveness. `operator.rs`
+//! raises counters that were lost, if the run has an operator. The histories
 //! of the processes and the faults, which are events too, are merged and judged: [`Report`].
 //!
 //! Workers reach the servers and the resource through proxies, so that any link can fail and the run needs no
@@ -14,6 +15,7 @@ mod effect;
 mod events;
 mod fault;
 mod locks;
+mod operator;
 mod plan;
 mod report;
 mod tail;
@@ -47,6 +49,12 @@ pub use report::{Count, Report};
 /// Timeout for every worker to be served, before the first fault and after the last.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
 
+/// Begins the event of a grant in the history of a worker.
+const GRANT: &str = r#""event":"lease_acquired""#;
+
+/// Ends the event of an accepted write there.
+const WRITE: &str = r#""outcome":"accepted""#;
+
 /// The options of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Configuration {
@@ -74,6 +82,8 @@ pub struct Configuration {
     /// The duration of the work before a write.
     #[serde(rename = "work_ms", serialize_with = "as_millis")]
     pub work: Duration,
+    /// True if an operator raises the counters of a Redis that has lost its data.
+    pub raise: bool,
 }
 
 fn as_millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -88,7 +98,7 @@ impl Configuration {
 
     /// Returns the command that repeats the run.
     pub fn command(&self) -> String {
-        let Self { system, fence, seed, lasts, every, faults, workers, keys, ttl, work } = self;
+        let Self { system, fence, seed, lasts, every, faults, workers, keys, ttl, work, raise } = self;
         let mut command = format!(
             "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} \
              --keys {keys} --ttl {}ms --work {}ms",
@@ -103,6 +113,9 @@ impl Configuration {
             let names: Vec<_> = faults.iter().map(|kind| kind.name()).collect();
             command.push_str(" --faults ");
             command.push_str(&names.join(","));
+        }
+        if *raise {
+            command.push_str(" --raise");
         }
         command
     }
@@ -143,6 +156,11 @@ pub enum ChaosError {
     /// A process of this project failed.
     #[error(transparent)]
     Process(#[from] LabError),
+    /// A lost counter could not be raised.
+    #[error(
+        "the counter of a Redis that lost its data could not be raised; the last output of `real raise`:\n{0}"
+    )]
+    Raise(String),
     /// A worker exited without a fault that kills it.
     #[error("{name} exited, though no fault killed it; its last output:\n{words}")]
     Ended {
@@ -212,13 +230,13 @@ pub fn run(
         .map_err(ChaosError::Runtime)?;
     let _links = executor.enter();
     let mut deployment = Deployment::set_up(configuration, targets)?;
-    if !deployment.all_served(SERVED_WITHIN, stop)? && !stop.is_asked() {
+    if !deployment.all_have(GRANT, SERVED_WITHIN, stop)? && !stop.is_asked() {
         return Err(ChaosError::Idle);
     }
     let struck = carry_out(&mut deployment, &plan, stop, &mut on_strike)?;
     plan.faults.truncate(struck);
     // If a worker is not served, the history shows it.
-    deployment.all_served(SERVED_WITHIN, stop)?;
+    deployment.all_have(if configuration.raise { WRITE } else { GRANT }, SERVED_WITHIN, stop)?;
     let interrupted = stop.is_asked();
     let (files, _stage) = deployment.end()?;
     let history = read(&files)?;
@@ -257,7 +275,9 @@ fn carry_out(
         if heals {
             let Some(place) = lasting.iter().position(|(at, _)| *at == next) else { continue };
             let (_, fault) = lasting.swap_remove(place);
-            deployment.heal(fault)?;
+            if let Some(again) = deployment.heal(fault)? {
+                lasting.push((Instant::now() + again, fault));
+            }
         } else if let Some(planned) = coming.pop_front() {
             on_strike(&planned.to_string());
             let fault = deployment.strike(planned.fault, planned.aimed)?;

@@ -39,6 +39,9 @@ pub struct Report {
     pub writes_refused: usize,
     /// Claims (fenced reads) refused by the resource.
     pub claims_refused: usize,
+    /// The answers of the resource since the last time that a Redis had lost its data and runs again; with
+    /// an operator, since its counters are raised.
+    pub since_data_lost: Option<Since>,
     /// The longest time in which a worker waited for a lock and no worker was granted one, in milliseconds.
     pub longest_unserved_ms: u64,
     /// The duration of the history, in milliseconds.
@@ -49,6 +52,15 @@ pub struct Report {
     pub history_bytes: u64,
     /// The verdicts that could not be judged.
     pub not_judged: Vec<NotJudged>,
+}
+
+/// Answers of the resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Since {
+    /// Writes accepted.
+    pub accepted: u64,
+    /// Writes and claims refused.
+    pub refused: u64,
 }
 
 /// The number of verdicts of one kind.
@@ -94,6 +106,7 @@ impl Report {
             writes_accepted: summary.accepted.len(),
             writes_refused: summary.refused.len(),
             claims_refused: summary.refused_reads.len(),
+            since_data_lost: since_data_lost(history),
             longest_unserved_ms: longest_unserved(history) / 1_000_000,
             lasted_ms: history.last().map_or(0, |event| event.at.0) / 1_000_000,
             events: judgement.events,
@@ -108,14 +121,33 @@ impl Report {
         broken.map(|(_, count)| count.all - count.explained).sum()
     }
 
-    /// Returns whether fencing kept every promise; without fencing, whether a promise was broken. An unfenced
-    /// run without a violation was too short or too gentle to show anything.
+    /// Returns whether fencing kept every promise, and writes went on once an operator had raised the
+    /// counters; without fencing, whether a promise was broken. An unfenced run without a violation was too
+    /// short or too gentle to show anything.
     pub fn is_as_expected(&self) -> bool {
+        let went_on = self.since_data_lost.is_none_or(|since| since.accepted > 0);
         match self.configuration.fence {
-            Fencing::On => self.violations() == 0,
+            Fencing::On => self.violations() == 0 && (went_on || !self.configuration.raise),
             Fencing::Off => self.violations() > 0,
         }
     }
+}
+
+/// Returns the answers of the resource after the last healed loss of data, if there is one.
+fn since_data_lost(history: &[Event]) -> Option<Since> {
+    let lost = FaultKind::LoseData.name();
+    let is_healed =
+        |event: &Event| matches!(&event.kind, Kind::FaultHealed { verb, .. } if verb.as_str() == lost);
+    let healed = history.iter().rposition(is_healed)?;
+    let mut since = Since::default();
+    for event in &history[healed..] {
+        match event.kind {
+            Kind::WriteAccepted { .. } => since.accepted += 1,
+            Kind::WriteRejected { .. } | Kind::ReadRejected { .. } => since.refused += 1,
+            _ => {}
+        }
+    }
+    Some(since)
 }
 
 /// Returns the longest time without a grant while a worker waited, in nanoseconds.
@@ -176,6 +208,10 @@ impl fmt::Display for Report {
             self.claims_refused,
             seconds(self.longest_unserved_ms),
         )?;
+        if let Some(Since { accepted, refused }) = self.since_data_lost {
+            let begin = if configuration.raise { "counters were raised" } else { "data was lost" };
+            writeln!(f, "  since the last time that {begin}: {accepted} writes accepted, {refused} refused")?;
+        }
         for (kind, Count { all, explained }) in &self.verdicts {
             let note = match (kind, explained) {
                 (VerdictKind::Overlap, _) => " (any lease allows it; the fence makes it harmless)".to_owned(),

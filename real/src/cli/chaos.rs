@@ -54,6 +54,10 @@ pub(crate) struct Chaos {
     /// The duration of the work before a write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
+    /// Has an operator raise the counters of each Redis that has lost its data (lose-data), by `real raise`.
+    /// The run then waits until every worker has written again.
+    #[arg(long, env = "DLOCK_RAISE")]
+    raise: bool,
     /// Prints the plan and runs nothing.
     #[arg(long)]
     plan: bool,
@@ -110,6 +114,7 @@ impl Chaos {
             keys: self.keys,
             ttl: self.ttl,
             work: self.work,
+            raise: self.raise,
         };
         if configuration.kinds().next().is_none() {
             return Err(format!(

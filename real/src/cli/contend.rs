@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
 use real::contend::{Arm, Load, contend_until};
 use real::lab::{keep, try_keep};
+use real::place::Place;
+use real::systems::System;
 use resource::Fencing;
 use tokio::runtime::{Builder, Handle};
 
@@ -108,10 +110,10 @@ impl Contend {
         let recording = self.identity.record(&self.identity.name_or("contend"))?;
         let load = Load {
             arm: self.arm.into(),
-            system: self.lock.place.system,
-            servers: match (self.arm, &self.postgres) {
-                (ArmKind::Version | ArmKind::Jobs, Some(url)) => vec![url.clone()],
-                _ => self.lock.place.addresses()?,
+            place: match (self.arm, &self.postgres) {
+                // Whatever the system: it is not used.
+                (ArmKind::Version | ArmKind::Jobs, Some(url)) => Place::new(System::Redis, vec![url.clone()]),
+                _ => self.lock.servers.place()?,
             },
             ttl: self.lock.ttl,
             work: self.work,

@@ -124,9 +124,9 @@ fn page(results: &Results) -> String {
          token, and the raw SET beside the raw EVALSHA tells how much. Nearly half of a round trip over \
          loopback is the waking of the thread that waits. Ours polls for an answer for \
          {poll:?} before it sleeps, where those before came as soon, and takes a core while it polls \
-         (`--busy-poll` of `worker` and `contend`); a row of it never does. Where many of ours acquire at \
-         the same time they share calls; redis-benchmark, which stands for what the server can do, makes one \
-         for each. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
+         (`--busy-poll` of `worker` and `contend`); a row of it never does. Where many of ours acquire \
+         or release at the same time they share calls; redis-benchmark, which stands for what the server can \
+         do, makes one for each. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
         super::experiment::command(),
         machine.cores,
         machine.processor,

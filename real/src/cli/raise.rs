@@ -1,7 +1,8 @@
-//! `raise`: sets a lost fencing counter above what the resource has seen.
+//! `raise`: sets a lost fencing counter, or the revision of an etcd that was set back, above what the
+//! resource has seen.
 
 use clap::Args;
-use real::operate::{AuditLog, Raised, Stage, check_raise};
+use real::operate::{AuditLog, Raised, Stage, check_raise, check_writes};
 use serde_json::json;
 
 use super::target::{AuditArgs, Lock, TargetArgs, executor};
@@ -29,7 +30,7 @@ pub(crate) struct Raise {
 impl Raise {
     pub(crate) fn run(self) -> Outcome {
         // A system without a counter is refused before anything is reached.
-        check_raise(self.target.system(), self.to.or(Some(0)), None)?;
+        check_raise(self.target.system()?, self.to.or(Some(0)), None)?;
         executor()?.block_on(async {
             let mut lock = self.target.connect().await?;
             self.raise(&mut lock).await
@@ -40,6 +41,7 @@ impl Raise {
         let inspection = lock.inspect().await?;
         let seen = inspection.resource.as_ref().and_then(|resource| resource.highest_token);
         let to = check_raise(inspection.system, self.to, seen)?;
+        check_writes(&inspection, to)?;
         let mut log = AuditLog::open(&self.audit.audit)?;
         let before = json!({ "found": inspection, "to": to, "reason": self.audit.reason });
         log.append(&lock.entry("raise", Stage::Before, &inspection, before))?;

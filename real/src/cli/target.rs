@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::lock::ServerArgs;
-use super::tls::ClientTls;
+use super::tls::ResourceAccess;
 
 /// The lock, its servers and its resource.
 #[derive(Args)]
@@ -22,21 +22,12 @@ pub(crate) struct TargetArgs {
     key: String,
     #[command(flatten)]
     servers: ServerArgs,
-    /// The user to log in with at the lock servers; its password is taken from DLOCK_PASSWORD.
-    #[arg(long, env = "DLOCK_USER", value_name = "NAME")]
-    user: Option<String>,
-    /// The database of a Redis.
-    #[arg(long, env = "DLOCK_DATABASE", default_value_t = 0, value_name = "NUMBER")]
-    database: u32,
-    /// The node of ZooKeeper below which the locks are.
-    #[arg(long, env = "DLOCK_ROOT", default_value = "/", value_name = "PATH")]
-    root: String,
     /// The address of the resource, host:port or https://host:port: the highest token that it has seen is
     /// compared with the lock.
     #[arg(long, env = "DLOCK_RESOURCE")]
     resource: Option<String>,
     #[command(flatten)]
-    tls: ClientTls,
+    access: ResourceAccess,
 }
 
 /// The lock, with connections to its servers.
@@ -48,40 +39,21 @@ pub(crate) struct Lock {
 
 impl TargetArgs {
     /// Returns the lock system.
-    pub(crate) fn system(&self) -> System {
-        self.servers.system
+    pub(crate) fn system(&self) -> Result<System, Box<dyn Error>> {
+        self.servers.system()
     }
 
     /// Returns the lock and its servers, without a connection.
     pub(crate) fn target(&self) -> Result<Target, Box<dyn Error>> {
-        // Not a flag: other users of the machine see those of a process.
-        let password = std::env::var("DLOCK_PASSWORD").ok();
-        let login = match (&self.user, password) {
-            (None, None) => None,
-            (user, Some(password)) => Some((user.clone().unwrap_or_default(), password)),
-            (Some(_), None) => return Err("--user needs a password: set DLOCK_PASSWORD".into()),
-        };
-        Ok(Target {
-            names: Names::parse(&self.key)?,
-            system: self.servers.system,
-            servers: self.servers.addresses()?,
-            login,
-            database: self.database,
-            root: self.root.clone(),
-        })
+        Ok(Target { names: Names::parse(&self.key)?, place: self.servers.place()? })
     }
 
     /// Connects to the servers; to be called within an executor.
     pub(crate) async fn connect(&self) -> Result<Lock, Box<dyn Error>> {
         let runtime = TokioRuntime::new(Handle::current());
         let target = self.target()?;
-        let resource = match &self.resource {
-            None => None,
-            Some(resource) => Some(match self.tls.resource(resource)? {
-                (address, None) => Client::new(runtime.clone(), &address),
-                (address, Some(tls)) => Client::over_tls(runtime.clone(), &address, tls),
-            }),
-        };
+        let client = |address: &String| self.access.client(runtime.clone(), address);
+        let resource = self.resource.as_ref().map(client).transpose()?;
         let servers = Servers::connect(runtime, target.clone()).await?;
         Ok(Lock { target, servers, resource })
     }
@@ -104,7 +76,7 @@ impl Lock {
         inspection: &'a Inspection,
         details: Value,
     ) -> Entry<'a> {
-        let (key, system, servers) = (&*inspection.key, inspection.system, &*self.target.servers);
+        let (key, system, servers) = (&*inspection.key, inspection.system, &*self.target.place.addresses);
         Entry { command, stage, key, system, servers, details }
     }
 

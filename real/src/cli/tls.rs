@@ -1,15 +1,23 @@
-//! The flags of TLS: files with certificates.
+//! The flags of access: files with certificates and bearer tokens.
 
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use dlock::TokioRuntime;
 use dlock::tls::{Identity, TlsAcceptor, TlsConnector, TlsOptions, TlsServerOptions};
+use resource::bearer::BearerToken;
+use resource::client::Client;
 
-/// The certificates of a client of the resource.
+use super::guards;
+
+/// The access of a client to the resource: its bearer token and its certificates.
 #[derive(Args)]
-pub(crate) struct ClientTls {
+pub(crate) struct ResourceAccess {
+    /// The file with the bearer token for the resource.
+    #[arg(long, env = "DLOCK_RESOURCE_TOKEN_FILE", value_name = "FILE")]
+    resource_token_file: Option<PathBuf>,
     /// The certificates to trust with an https resource, as PEM; by default those of the system.
     #[arg(long, env = "DLOCK_TLS_ROOTS", value_name = "FILE")]
     tls_roots: Option<PathBuf>,
@@ -19,6 +27,20 @@ pub(crate) struct ClientTls {
     /// The private key of that certificate, as PEM.
     #[arg(long, env = "DLOCK_TLS_KEY", value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
+}
+
+/// The certificates of a client of the lock servers.
+#[derive(Args)]
+pub(crate) struct ServersTls {
+    /// The certificates to trust with lock servers over TLS, as PEM; by default those of the system.
+    #[arg(long, env = "DLOCK_SERVERS_TLS_ROOTS", value_name = "FILE")]
+    servers_tls_roots: Option<PathBuf>,
+    /// The certificate to show to lock servers that ask for one, as PEM.
+    #[arg(long, env = "DLOCK_SERVERS_TLS_CERTIFICATE", value_name = "FILE", requires = "servers_tls_key")]
+    servers_tls_certificate: Option<PathBuf>,
+    /// The private key of that certificate, as PEM.
+    #[arg(long, env = "DLOCK_SERVERS_TLS_KEY", value_name = "FILE", requires = "servers_tls_certificate")]
+    servers_tls_key: Option<PathBuf>,
 }
 
 /// The certificates of a server.
@@ -35,7 +57,48 @@ pub(crate) struct ServerTls {
     tls_clients: Option<PathBuf>,
 }
 
-impl ClientTls {
+impl ServersTls {
+    /// Reads the files into `tls`; `None` is that of servers without TLS, for which no file may be given.
+    pub(crate) fn read(&self, tls: Option<&mut TlsOptions>) -> Result<(), Box<dyn Error>> {
+        let (roots, certificate) = (&self.servers_tls_roots, &self.servers_tls_certificate);
+        let Some(tls) = tls else {
+            return match roots.as_ref().or(certificate.as_ref()) {
+                None => Ok(()),
+                Some(_) => {
+                    Err("the lock servers are without TLS: write a URL such as rediss://host:6379 to \
+                                --servers, or leave the files of --servers-tls-… out"
+                        .into())
+                }
+            };
+        };
+        tls.roots = roots.as_deref().map(read).transpose()?;
+        tls.identity = identity(certificate.as_deref(), self.servers_tls_key.as_deref())?;
+        Ok(())
+    }
+}
+
+impl ResourceAccess {
+    /// Reads the bearer token, if there is one.
+    pub(crate) fn token(&self) -> Result<Option<BearerToken>, Box<dyn Error>> {
+        self.resource_token_file.as_deref().map(guards::token).transpose()
+    }
+
+    /// Returns a client of the resource at `address`.
+    pub(crate) fn client(
+        &self,
+        runtime: TokioRuntime,
+        address: &str,
+    ) -> Result<Client<TokioRuntime>, Box<dyn Error>> {
+        let client = match self.resource(address)? {
+            (address, None) => Client::new(runtime, &address),
+            (address, Some(tls)) => Client::over_tls(runtime, &address, tls),
+        };
+        Ok(match self.token()? {
+            None => client,
+            Some(token) => client.with_bearer(token),
+        })
+    }
+
     /// Returns the address of a resource, `host:port`, and the way to connect over TLS if it is written
     /// `https://host:port`.
     pub(crate) fn resource(&self, resource: &str) -> Result<(String, Option<TlsConnector>), Box<dyn Error>> {

@@ -1,6 +1,5 @@
 //! `worker`: runs the lab's worker.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,10 +10,9 @@ use resource::Fencing;
 use resource::worker::Step;
 
 use super::fencing;
-use super::guards;
 use super::lock::LockArgs;
 use super::metrics::MetricsArgs;
-use super::tls::ClientTls;
+use super::tls::ResourceAccess;
 use super::{Identity, Outcome, Switch, print, span};
 
 /// The flags of `worker`.
@@ -72,11 +70,8 @@ pub(crate) struct Worker {
     /// The timeout for acquiring the lock.
     #[arg(long, env = "DLOCK_ACQUIRE_TIMEOUT", value_parser = span::parse, default_value = "30s")]
     acquire_timeout: Duration,
-    /// The file with the bearer token for the resource.
-    #[arg(long, env = "DLOCK_RESOURCE_TOKEN_FILE", value_name = "FILE")]
-    resource_token_file: Option<PathBuf>,
     #[command(flatten)]
-    tls: ClientTls,
+    access: ResourceAccess,
     #[command(flatten)]
     metrics: MetricsArgs,
     #[command(flatten)]
@@ -109,17 +104,16 @@ impl Worker {
             (false, Duration::ZERO) => How::Not,
             (false, pause) => How::World(pause),
         };
-        let (resource, resource_tls) = self.tls.resource(&self.resource)?;
+        let (resource, resource_tls) = self.access.resource(&self.resource)?;
         let check = self.check.is_on();
         // Without a check, the end of the work is the last step before the write.
         let at = if check { Step::Checked } else { Step::Worked };
         Ok(Plan {
             name,
-            system: self.lock.place.system,
-            servers: self.lock.place.addresses()?,
+            place: self.lock.servers.place()?,
             resource,
             resource_tls,
-            resource_token: self.resource_token_file.as_deref().map(guards::token).transpose()?,
+            resource_token: self.access.token()?,
             fencing: self.fence,
             ttl: self.lock.ttl,
             work: self.work,

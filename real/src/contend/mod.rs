@@ -21,17 +21,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use dlock::redis::{Redis, RedisOptions, Waiting};
+use dlock::redis::Waiting;
 use dlock::{AcquireError, Backend, Instant, Lock, LockKey, Options, Released, Runtime};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
 
 pub use self::error::LoadError;
 use self::report::fairness;
 pub use self::report::{Latencies, Report};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
+use crate::place::Place;
 use crate::stop::Stop;
-use crate::systems::{self, System, SystemError};
 use crate::timer;
 use dlock::TokioRuntime;
 
@@ -52,13 +52,11 @@ pub enum Arm {
 /// The load to offer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Load {
-    /// The mechanism. Without a lock, `servers` holds the URL of a PostgreSQL, and `system` is ignored.
+    /// The mechanism.
     pub arm: Arm,
-    /// The lock system.
-    pub system: System,
-    /// Its addresses.
-    #[serde(skip)]
-    pub servers: Vec<String>,
+    /// The lock servers. Without a lock, their only address is the URL of a PostgreSQL.
+    #[serde(rename = "system", serialize_with = "as_system")]
+    pub place: Place,
     /// The TTL of a lease.
     pub ttl: Duration,
     /// The time for which a lease is held.
@@ -79,6 +77,10 @@ pub struct Load {
     pub polled: bool,
     /// True if the acquires demand a fencing token. Only the lock of a single Redis grants without one.
     pub fenced: bool,
+}
+
+fn as_system<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    place.system.serialize(serializer)
 }
 
 /// More attempts than a machine serves in an hour.
@@ -114,18 +116,14 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
     }
     // The value is whole and at most a billion.
     let offer = Offer { load, attempts: attempts as u64, stop };
-    let Load { system, ttl, polled, ref servers, .. } = offer.load;
-    let servers = servers.clone();
+    let Load { ttl, polled, ref place, .. } = offer.load;
+    let place = place.clone();
     if offer.load.arm != Arm::Lock {
-        let [url] = servers.as_slice() else { return Err(LoadError::NoPostgres) };
+        let [url] = place.addresses.as_slice() else { return Err(LoadError::NoPostgres) };
         return conditional::contend(offer, url, runtime).await;
     }
-    if let (System::Redis, true, [server]) = (system, polled, servers.as_slice()) {
-        let mut options = RedisOptions::default();
-        options.waiting = Waiting::Polled;
-        return offer.run(Redis::new(runtime, server, options).map_err(SystemError::from)?).await;
-    }
-    offer.run(systems::backend(system, &servers, ttl, runtime)?).await
+    let waiting = if polled { Waiting::Polled } else { Waiting::Called };
+    offer.run(place.backend(ttl, waiting, runtime)?).await
 }
 
 struct Offer {

@@ -98,12 +98,12 @@ pub(super) fn fairness(grants: &[(u64, u64)]) -> Fairness {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Load { arm, system, contenders, keys, rate, ttl, work, .. } = &self.load;
+        let Load { arm, place, contenders, keys, rate, ttl, work, .. } = &self.load;
         writeln!(
             f,
             "{}: {contenders} contenders, {keys} keys, {rate}/s offered, TTL {ttl:?}, work {work:?}",
             match arm {
-                Arm::Lock => system.as_str(),
+                Arm::Lock => place.system.as_str(),
                 Arm::Version => "version column",
                 Arm::Jobs => "job pick-up",
             }

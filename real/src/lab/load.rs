@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Handle};
 use super::LabError;
 use super::fleet::Fleet;
 use crate::contend::{Arm, Load, Report, contend};
+use crate::place::Place;
 use crate::systems::System;
 use dlock::TokioRuntime;
 
@@ -32,8 +33,7 @@ impl HotKey<'_> {
     pub(crate) fn offer(&self, system: System, fleet: &Fleet) -> Result<Report, LabError> {
         let load = Load {
             arm: Arm::Lock,
-            system,
-            servers: fleet.addresses().split(',').map(str::to_owned).collect(),
+            place: Place::new(system, fleet.addresses().split(',').map(str::to_owned).collect()),
             ttl: self.ttl.0,
             work: self.work.0,
             pause: Duration::ZERO,

@@ -279,7 +279,8 @@ impl fmt::Display for Finding {
             Self::RevisionBehind { revision, seen } => write!(
                 f,
                 "The cluster is at {revision}, and the resource has seen token {seen}: the cluster was set \
-                 back, as by a restore. `real raise` says what to do."
+                 back, as by a restore. `real raise` raises the revision of etcd, and says what to do with \
+                 ZooKeeper."
             ),
             Self::NoSession { name, owner } => write!(
                 f,

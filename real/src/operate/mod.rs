@@ -16,22 +16,26 @@ mod redis;
 mod render;
 mod seen;
 mod watch;
+mod wire;
 mod zookeeper;
 
 use std::fmt;
 use std::time::Duration;
 
+use dlock::tls::TlsError;
 use dlock::{Runtime, TokioRuntime, owner_prefix, timeout_at};
 use serde::{Serialize, Serializer};
 
+use crate::place::Place;
 use crate::systems::System;
 
 pub use audit::{AuditError, AuditLog, Entry, Stage};
 pub use findings::{Finding, findings};
 pub use names::{NameError, Names};
-pub use raise::{RaiseError, Raised, check_raise};
+pub use raise::{RaiseError, Raised, check_raise, check_writes};
 pub use seen::{Seen, SeenError};
 pub use watch::{Watch, Watched, watch_time};
+use wire::Wire;
 
 /// The timeout of one reading of a server, and of one change.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,16 +45,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Target {
     /// The names of the lock.
     pub names: Names,
-    /// The lock system.
-    pub system: System,
-    /// The addresses of the servers, each written `host:port`.
-    pub servers: Vec<String>,
-    /// The user (may be empty) and the password to log in with.
-    pub login: Option<(String, String)>,
-    /// The database of a Redis.
-    pub database: u32,
-    /// The node of ZooKeeper below which the locks are.
-    pub root: String,
+    /// The lock servers.
+    pub place: Place,
 }
 
 /// The state of a lock, as its servers and its resource report it.
@@ -224,6 +220,9 @@ pub enum OperateError {
     /// No server is given.
     #[error("no server is given: list them in --servers")]
     NoServer,
+    /// The certificates can't be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// No server answered.
     #[error("{server} can't be read: {reason}")]
     Unread {
@@ -277,18 +276,19 @@ impl Servers {
     ///
     /// # Errors
     ///
-    /// [`OperateError`] if their number does not fit the system, or none can be reached.
+    /// [`OperateError`] if their number does not fit the system, the certificates can't be used, or none can
+    /// be reached.
     pub async fn connect(runtime: TokioRuntime, target: Target) -> Result<Self, OperateError> {
-        let link = match (target.system, target.servers.len()) {
+        let wire = Wire::new(runtime.clone(), target.place.connector()?);
+        let link = match (target.place.system, target.place.addresses.len()) {
             (_, 0) => return Err(OperateError::NoServer),
-            (System::Redis, 2..) => return Err(OperateError::OneServer(target.servers.len())),
-            (System::Redis | System::Redlock, _) => Link::Redis(redis::Nodes::new(&target)),
+            (System::Redis, several @ 2..) => return Err(OperateError::OneServer(several)),
+            (System::Redis | System::Redlock, _) => Link::Redis(redis::Nodes::new(&wire, &target)),
             (System::Etcd, _) => {
-                let opened = etcd::Cluster::connect(&target);
-                let opened = within(&runtime, &target, opened).await?;
+                let opened = within(&runtime, &target, etcd::Cluster::connect(wire, &target)).await?;
                 Link::Etcd(Box::new(opened))
             }
-            (System::Zookeeper, _) => Link::ZooKeeper(zookeeper::Ensemble::new(runtime.clone(), &target)),
+            (System::Zookeeper, _) => Link::ZooKeeper(zookeeper::Ensemble::new(wire, &target)),
         };
         Ok(Self { runtime, target, link })
     }
@@ -306,11 +306,16 @@ impl Servers {
     pub async fn read(&mut self) -> Result<Inspection, OperateError> {
         let Self { runtime, target, link } = self;
         let state = match link {
-            Link::Redis(nodes) => State::Servers(nodes.read(runtime, target).await?),
+            Link::Redis(nodes) => State::Servers(nodes.read(target).await?),
             Link::Etcd(cluster) => State::Queue(within(runtime, target, cluster.read(target)).await?),
             Link::ZooKeeper(ensemble) => State::Queue(within(runtime, target, ensemble.read(target)).await?),
         };
-        Ok(Inspection { key: target.names.name().to_owned(), system: target.system, state, resource: None })
+        Ok(Inspection {
+            key: target.names.name().to_owned(),
+            system: target.place.system,
+            state,
+            resource: None,
+        })
     }
 
     /// Deletes the lease of `holder` wherever it is stored, if it is still the same. Counters stay as they
@@ -319,9 +324,9 @@ impl Servers {
         let Self { runtime, target, link } = self;
         let claim = holder.claim.as_ref();
         let (at, deleting) = match (link, claim) {
-            (Link::Redis(nodes), _) => return nodes.clear(runtime, target, holder).await,
+            (Link::Redis(nodes), _) => return nodes.clear(target, holder).await,
             (Link::Etcd(cluster), Some(claim)) => {
-                (claim.name.clone(), within(runtime, target, cluster.delete(claim)).await)
+                (claim.name.clone(), within(runtime, target, cluster.delete(target, claim)).await)
             }
             (Link::ZooKeeper(ensemble), Some(claim)) => {
                 (claim.name.clone(), within(runtime, target, ensemble.delete(claim)).await)
@@ -374,7 +379,7 @@ async fn within<T>(
     target: &Target,
     step: impl Future<Output = Result<T, String>>,
 ) -> Result<T, OperateError> {
-    let unread = |reason| OperateError::Unread { server: target.servers.join(","), reason };
+    let unread = |reason| OperateError::Unread { server: target.place.addresses.join(","), reason };
     match timeout_at(runtime, runtime.now() + TIMEOUT, step).await {
         Ok(done) => done.map_err(unread),
         Err(_) => Err(unread(format!("no answer within {} s", TIMEOUT.as_secs()))),

@@ -2,14 +2,18 @@
 
 use serde::Serialize;
 
-use super::{Link, Servers};
+use super::{Inspection, Link, Queue, Servers, State};
 use crate::systems::System;
 
-/// The largest counter of one Redis: the next token is one more, and must fit in 64 bits with a sign.
+/// The largest counter of one Redis, and revision of etcd: the next token is one more, and must fit in 64
+/// bits with a sign.
 const REDIS_MAX: u64 = i64::MAX.unsigned_abs() - 1;
 
 /// The largest counter of a Redlock, whose scripts count exactly only below 2^53.
 const REDLOCK_MAX: u64 = (1 << 53) - 2;
+
+/// The largest number of writes by which a raise lifts the revision of etcd: more fill its database.
+const ETCD_WRITES_MAX: u64 = 1_000_000;
 
 /// The counter on one server after a raise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,14 +36,22 @@ pub enum Raised {
 /// A counter can't be raised so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RaiseError {
-    /// The system has no counter.
+    /// The revision of etcd is raised by writes, and these are too many.
     #[error(
-        "etcd has no counter to raise: its token is the revision of the cluster. If it was restored from a \
-         backup, restore it again with `etcdutl snapshot restore --bump-revision N --mark-compacted` (etcd \
-         3.5.10 or later), which adds N to the latest revision: choose N larger than the number of writes \
-         since the backup, and such that the revision is above what the resource has seen"
+        "the revision of etcd rises by one with each write: from {from} to {to} are more than {max} writes. \
+         Restore the backup again with `etcdutl snapshot restore --bump-revision N --mark-compacted` (etcd \
+         3.5.10 or later; `etcdctl` from 3.4.27 on), which adds N to the latest revision: choose N larger \
+         than the number of writes since the backup, and such that the revision is above what the resource \
+         has seen"
     )]
-    Etcd,
+    TooFar {
+        /// The revision now.
+        from: u64,
+        /// The number.
+        to: u64,
+        /// The largest number of writes.
+        max: u64,
+    },
     /// The system has no counter.
     #[error(
         "ZooKeeper has no counter to raise: its token is the zxid of the ensemble. If the ensemble was set \
@@ -84,9 +96,8 @@ pub enum RaiseError {
 /// [`RaiseError`] if the system has no counter, or the number is missing, too low or too large.
 pub fn check_raise(system: System, to: Option<u64>, seen: Option<u64>) -> Result<u64, RaiseError> {
     let max = match system {
-        System::Etcd => return Err(RaiseError::Etcd),
         System::Zookeeper => return Err(RaiseError::ZooKeeper),
-        System::Redis => REDIS_MAX,
+        System::Redis | System::Etcd => REDIS_MAX,
         System::Redlock => REDLOCK_MAX,
     };
     let to = to.or_else(|| seen?.checked_add(1)).ok_or(RaiseError::NoNumber)?;
@@ -97,13 +108,34 @@ pub fn check_raise(system: System, to: Option<u64>, seen: Option<u64>) -> Result
     }
 }
 
+/// Checks that `inspection` is near enough to `to`, where a raise takes one write for each number.
+///
+/// # Errors
+///
+/// [`RaiseError::TooFar`].
+pub fn check_writes(inspection: &Inspection, to: u64) -> Result<(), RaiseError> {
+    let State::Queue(Queue { revision: Some(from), .. }) = inspection.state else { return Ok(()) };
+    match to.saturating_sub(from) > ETCD_WRITES_MAX {
+        true => Err(RaiseError::TooFar { from, to, max: ETCD_WRITES_MAX }),
+        false => Ok(()),
+    }
+}
+
 impl Servers {
-    /// Sets the fencing counter to `to` on each server where it is lower. A cluster has none: nothing is
+    /// Sets the fencing counter to `to` on each server where it is lower. In etcd, whose tokens are
+    /// revisions, it writes until the revision is at least `to`. ZooKeeper has nothing to raise: nothing is
     /// returned.
     pub async fn raise(&mut self, to: u64) -> Vec<(String, Raised)> {
-        let Self { runtime, target, link } = self;
-        let Link::Redis(nodes) = link else { return Vec::new() };
-        let raised = nodes.raise(runtime, target, to).await.into_iter();
+        let Self { target, link, .. } = self;
+        let raised = match link {
+            Link::Redis(nodes) => nodes.raise(target, to).await,
+            Link::Etcd(cluster) => {
+                let raised = cluster.raise(target, to).await;
+                vec![(target.place.addresses.join(","), raised.map(|(lower, from)| (lower, Some(from))))]
+            }
+            Link::ZooKeeper(_) => Vec::new(),
+        };
+        let raised = raised.into_iter();
         let outcome = |raised| match raised {
             Ok((true, from)) => Raised::Done { from },
             Ok((false, at)) => Raised::Already { at: at.unwrap_or(to) },
@@ -137,9 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_has_no_counter_to_raise() {
-        let error = check_raise(System::Etcd, Some(7), None).unwrap_err().to_string();
-        assert!(error.contains("--bump-revision"), "{error}");
+    fn zookeeper_has_nothing_to_raise() {
         assert_eq!(check_raise(System::Zookeeper, Some(7), None), Err(RaiseError::ZooKeeper));
+    }
+
+    #[test]
+    fn too_many_writes_are_refused() {
+        let at = |revision| Inspection {
+            key: "orders:42".to_owned(),
+            system: System::Etcd,
+            state: State::Queue(Queue { revision: Some(revision), ..Queue::default() }),
+            resource: None,
+        };
+        assert_eq!(check_writes(&at(7), 1_000_007), Ok(()));
+        let error = check_writes(&at(7), 1_000_008).unwrap_err().to_string();
+        assert!(error.contains("--bump-revision") && error.contains("3.4.27"), "{error}");
+        assert_eq!(check_writes(&at(9), 7), Ok(()));
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use dlock::{Runtime, TokioRuntime, timeout_at};
+use dlock::{Runtime, timeout_at};
 use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, RedisResult, cmd, pipe};
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, RedisResult, cmd};
 
 use super::{
     Answer, Deleted, Deletion, Holder, OperateError, Owner, RedisLease, RedisServer, RedisState, TIMEOUT,
-    Target,
+    Target, Wire,
 };
 
 /// The script of the library that ends a lease, if its owner still holds it.
@@ -19,32 +19,30 @@ static RELEASE: LazyLock<&str> =
 
 const RAISE: &str = include_str!("raise.lua");
 
+const INSPECT: &str = include_str!("inspect.lua");
+
 /// The connections to the servers, in their order. One that failed is opened again by the next call.
 pub(super) struct Nodes(Vec<Node>);
 
 struct Node {
+    wire: Wire,
     server: String,
     connection: Option<MultiplexedConnection>,
 }
 
 impl Nodes {
-    pub(super) fn new(target: &Target) -> Self {
-        let node = |server: &String| Node { server: server.clone(), connection: None };
-        Self(target.servers.iter().map(node).collect())
+    pub(super) fn new(wire: &Wire, target: &Target) -> Self {
+        let node = |server: &String| Node { wire: wire.apart(), server: server.clone(), connection: None };
+        Self(target.place.addresses.iter().map(node).collect())
     }
 
     /// Reads the lock from all servers.
-    pub(super) async fn read(
-        &mut self,
-        runtime: &TokioRuntime,
-        target: &Target,
-    ) -> Result<Vec<RedisServer>, OperateError> {
+    pub(super) async fn read(&mut self, target: &Target) -> Result<Vec<RedisServer>, OperateError> {
         let read = self.0.iter_mut().map(|node| async move {
-            let answer =
-                match node.call(runtime, target, async |mut link| read(&mut link, target).await).await {
-                    Ok(state) => Answer::Read(state),
-                    Err(reason) => Answer::Failed(reason),
-                };
+            let answer = match node.call(target, async |mut link| read(&mut link, target).await).await {
+                Ok(state) => Answer::Read(state),
+                Err(reason) => Answer::Failed(reason),
+            };
             RedisServer { server: node.server.clone(), answer }
         });
         let servers = join_all(read).await;
@@ -55,15 +53,10 @@ impl Nodes {
     }
 
     /// Deletes the lease on each server that stored it.
-    pub(super) async fn clear(
-        &mut self,
-        runtime: &TokioRuntime,
-        target: &Target,
-        holder: &Holder,
-    ) -> Vec<Deletion> {
+    pub(super) async fn clear(&mut self, target: &Target, holder: &Holder) -> Vec<Deletion> {
         let with_lease = self.0.iter_mut().filter(|node| holder.servers.contains(&node.server));
         join_all(with_lease.map(|node| async move {
-            let deleted = node.call(runtime, target, async |mut link| {
+            let deleted = node.call(target, async |mut link| {
                 let mut release = eval(*RELEASE, target.names.owner_key());
                 release.arg(&holder.owner.0).arg(target.names.freed_channel());
                 release.query_async::<bool>(&mut link).await
@@ -81,12 +74,11 @@ impl Nodes {
     /// Raises the counter on each server; returns true with the counter before if it was lower.
     pub(super) async fn raise(
         &mut self,
-        runtime: &TokioRuntime,
         target: &Target,
         to: u64,
     ) -> Vec<(String, Result<(bool, Option<u64>), String>)> {
         join_all(self.0.iter_mut().map(|node| async move {
-            let raised = node.call(runtime, target, async |mut link| {
+            let raised = node.call(target, async |mut link| {
                 eval(RAISE, target.names.fence_key()).arg(to).query_async(&mut link).await
             });
             let raised = raised.await;
@@ -100,26 +92,25 @@ impl Node {
     /// Runs `call` on the connection, which is opened if it is not, for at most [`TIMEOUT`].
     async fn call<T>(
         &mut self,
-        runtime: &TokioRuntime,
         target: &Target,
         call: impl AsyncFnOnce(MultiplexedConnection) -> RedisResult<T>,
     ) -> Result<T, String> {
-        let Self { server, connection } = self;
+        let Self { wire, server, connection } = self;
         let known = connection.take();
         let step = async {
             let link = match known {
                 Some(link) => link,
-                None => connect(runtime, target, server).await?,
+                None => connect(wire, target, server).await?,
             };
             let answer = call(link.clone()).await?;
             Ok::<_, RedisError>((link, answer))
         };
-        match timeout_at(runtime, runtime.now() + TIMEOUT, step).await {
+        match timeout_at(&*wire, wire.now() + TIMEOUT, step).await {
             Ok(Ok((link, answer))) => {
                 *connection = Some(link);
                 Ok(answer)
             }
-            Ok(Err(error)) => Err(error.to_string()),
+            Ok(Err(error)) => Err(wire.explained(error)),
             Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
         }
     }
@@ -132,32 +123,28 @@ fn eval(script: &str, key: &str) -> Cmd {
     eval
 }
 
-async fn connect(
-    runtime: &TokioRuntime,
-    target: &Target,
-    server: &str,
-) -> RedisResult<MultiplexedConnection> {
-    let mut info = RedisConnectionInfo::default().set_db(i64::from(target.database));
+async fn connect(wire: &Wire, target: &Target, server: &str) -> RedisResult<MultiplexedConnection> {
+    let mut info = RedisConnectionInfo::default().set_db(i64::from(target.place.database));
     // A right that the user of the locks need not have.
     info = info.set_skip_set_lib_name();
-    if let Some((user, password)) = &target.login {
+    if let Some((user, password)) = &target.place.login {
         if !user.is_empty() {
             info = info.set_username(user);
         }
         info = info.set_password(password);
     }
-    let stream = runtime.connect(server).await?;
+    let stream = wire.connect(server).await?;
     let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
     let (link, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
-    runtime.spawn(driver);
+    wire.spawn(driver);
     Ok(link)
 }
 
 /// Reads both keys at one moment, and then the number of listeners.
 async fn read(link: &mut MultiplexedConnection, target: &Target) -> RedisResult<RedisState> {
     let (owner_key, fence_key) = (target.names.owner_key(), target.names.fence_key());
-    let mut both = pipe();
-    both.atomic().get(owner_key).pttl(owner_key).get(fence_key).pttl(fence_key);
+    let mut both = cmd("EVAL");
+    both.arg(INSPECT).arg(2).arg(owner_key).arg(fence_key);
     let (owner, left, counter, counter_left): (Option<Vec<u8>>, i64, Option<String>, i64) =
         both.query_async(link).await?;
     let lease = owner.map(|owner| RedisLease {

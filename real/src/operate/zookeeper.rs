@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dlock::{Instant, Runtime, TokioRuntime};
+use dlock::{Instant, Runtime};
 use dlock_zookeeper::path::entry_number;
 use dlock_zookeeper::{Client, ClientOptions, Error, Stat};
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{Claim, Deleted, Owner, Path, Queue, Session, TIMEOUT, Target};
+use super::{Claim, Deleted, Owner, Path, Queue, Session, TIMEOUT, Target, Wire};
 
 /// The timeout of the tool's own session, of which it keeps nothing.
 const SESSION: Duration = Duration::from_secs(10);
@@ -18,20 +18,20 @@ const SESSION: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
 pub(super) struct Ensemble {
-    client: Client<TokioRuntime>,
-    runtime: TokioRuntime,
+    client: Client<Wire>,
+    wire: Wire,
 }
 
 impl Ensemble {
-    pub(super) fn new(runtime: TokioRuntime, target: &Target) -> Self {
-        let mut options = ClientOptions::new(target.servers.clone(), SESSION);
-        options.login.clone_from(&target.login);
-        Self { client: Client::new(runtime.clone(), options), runtime }
+    pub(super) fn new(wire: Wire, target: &Target) -> Self {
+        let mut options = ClientOptions::new(target.place.addresses.clone(), SESSION);
+        options.login.clone_from(&target.place.login);
+        Self { client: Client::new(wire.clone(), options), wire }
     }
 
     /// Reads the queue, as the leader has it when the call begins, and then the connections of its sessions.
     pub(super) async fn read(&self, target: &Target) -> Result<Queue, String> {
-        let queue = target.names.zookeeper_queue(&target.root);
+        let queue = target.names.zookeeper_queue(&target.place.root);
         self.client.sync(&queue, self.deadline()).await.map_err(told)?;
         let names = match self.client.children(&queue, self.deadline()).await {
             Ok(children) => children.names,
@@ -56,13 +56,13 @@ impl Ensemble {
         let first = claims.first().map_or(0, |(number, _)| *number);
         claims.sort_by_key(|(number, _)| number.wrapping_sub(first).cast_signed());
         let mut claims: Vec<_> = claims.into_iter().map(|(_, claim)| claim).collect();
-        let connections = connections(&self.runtime, &target.servers).await;
+        let connections = connections(&self.wire, &target.place.addresses).await;
         claims.iter_mut().filter_map(|claim| claim.session.as_mut()).for_each(|session| {
             if let Some(connections) = &connections {
                 note(session, connections.get(&session.id));
             }
         });
-        let revision = last_transaction(&self.runtime, &target.servers).await;
+        let revision = last_transaction(&self.wire, &target.place.addresses).await;
         Ok(Queue { revision, claims, strangers })
     }
 
@@ -82,7 +82,7 @@ impl Ensemble {
     }
 
     fn deadline(&self) -> Instant {
-        self.runtime.now() + TIMEOUT
+        self.wire.now() + TIMEOUT
     }
 }
 
@@ -117,8 +117,8 @@ fn note(session: &mut Session, connection: Option<&Connection>) {
 }
 
 /// Returns the connections of all servers, by the number of their session; `None` if a server does not tell.
-async fn connections(runtime: &TokioRuntime, servers: &[String]) -> Option<BTreeMap<String, Connection>> {
-    let answers = join_all(servers.iter().map(|server| command(runtime, server, "cons"))).await;
+async fn connections(wire: &Wire, servers: &[String]) -> Option<BTreeMap<String, Connection>> {
+    let answers = join_all(servers.iter().map(|server| command(wire, server, "cons"))).await;
     let mut all = BTreeMap::new();
     for answer in answers {
         // A server that may not tell answers that the command is not in its whitelist.
@@ -129,8 +129,8 @@ async fn connections(runtime: &TokioRuntime, servers: &[String]) -> Option<BTree
 }
 
 /// Returns the last transaction that a server has seen: the highest of all.
-async fn last_transaction(runtime: &TokioRuntime, servers: &[String]) -> Option<u64> {
-    let answers = join_all(servers.iter().map(|server| command(runtime, server, "srvr"))).await;
+async fn last_transaction(wire: &Wire, servers: &[String]) -> Option<u64> {
+    let answers = join_all(servers.iter().map(|server| command(wire, server, "srvr"))).await;
     let zxid = |answer: String| {
         let line = answer.lines().find_map(|line| line.strip_prefix("Zxid: 0x").map(str::to_owned))?;
         u64::from_str_radix(line.trim(), 16).ok()
@@ -154,15 +154,15 @@ fn connection(line: &str) -> Option<(String, Connection)> {
 }
 
 /// Returns the answer of a server to a command of four letters, if it gives one.
-async fn command(runtime: &TokioRuntime, server: &str, word: &str) -> Option<String> {
+async fn command(wire: &Wire, server: &str, word: &str) -> Option<String> {
     let ask = async {
-        let mut stream = runtime.connect(server).await.ok()?;
+        let mut stream = wire.connect(server).await.ok()?;
         stream.write_all(word.as_bytes()).await.ok()?;
         let mut answer = Vec::new();
         stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await.ok()?;
         Some(String::from_utf8_lossy(&answer).into_owned())
     };
-    dlock::timeout_at(runtime, runtime.now() + TIMEOUT / 5, ask).await.ok().flatten()
+    dlock::timeout_at(wire, wire.now() + TIMEOUT / 5, ask).await.ok().flatten()
 }
 
 fn told(error: Error) -> String {

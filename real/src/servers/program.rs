@@ -8,7 +8,7 @@ use super::error::ServerError;
 const ALSO: [&str; 3] = ["/usr/bin", "/usr/sbin", "/usr/local/bin"];
 /// Debian's folder of PostgreSQL's programs, with a folder for each version.
 const POSTGRES: &str = "/usr/lib/postgresql";
-/// The folder of servers that `tools/test` fetches from PyPI.
+/// The folder of servers that `tools/test` fetches.
 const FETCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/servers");
 /// Debian's folder of Java archives.
 const JARS: &str = "/usr/share/java";
@@ -21,7 +21,7 @@ pub(super) fn find(name: &str, package: &'static str) -> Result<PathBuf, ServerE
     files.find(|file| file.is_file()).ok_or_else(|| missing(name, package))
 }
 
-/// Finds the program `name` that `tools/test` has fetched from PyPI's `package`.
+/// Finds the program `name` that `tools/test` has fetched from `package`.
 pub(super) fn find_fetched(name: &str, package: &'static str) -> Result<PathBuf, ServerError> {
     let file = Path::new(FETCHED).join(name);
     if file.is_file() {

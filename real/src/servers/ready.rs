@@ -18,7 +18,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// The number of last lines that are searched for the reason of an exit: Java prints it above its stack
 /// trace.
 const REASON_LINES: usize = 40;
-/// The messages of Redis, etcd, Java and PostgreSQL if another process has their port.
+/// The messages of Redis, etcd, Java, PostgreSQL and MariaDB if another process has their port.
 const TAKEN: [&str; 2] = ["address already in use", "bindexception"];
 
 /// Waits until `ready` returns true, while `process` lives.

@@ -87,11 +87,16 @@ impl Crowd {
         Self { servers, key, tokens: Vec::new(), _resource: process, resource, living: Vec::new() }
     }
 
+    /// Returns the address of the resource.
+    pub(crate) fn resource(&self) -> String {
+        format!("127.0.0.1:{}", self.resource)
+    }
+
     /// Returns pairs of an address on the page and the real one; for `redis-cli` also its port.
     pub(crate) fn addresses(&self) -> Vec<(String, String)> {
         let (_, page, real) = self.servers.named();
         let mut pairs: Vec<_> = page.into_iter().map(str::to_owned).zip(real).collect();
-        pairs.push((RESOURCE.to_owned(), format!("127.0.0.1:{}", self.resource)));
+        pairs.push((RESOURCE.to_owned(), self.resource()));
         let port = |(page, real): &(String, String)| {
             let port = |address: &str| format!("-p {} ", address.rsplit(':').next().unwrap());
             (port(page), port(real))

@@ -6,8 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "a live program")]
 
 use dlock::FencingToken;
-use fence::{FencedTable, NotApplied, bigint};
-use tokio_postgres::error::SqlState;
+use fence::{FencedTable, NotApplied, TokenLog, VersionedTable, bigint};
 use tokio_postgres::{Client, Error, NoTls};
 
 /// Each run has new tables.
@@ -37,7 +36,7 @@ async fn main() -> Result<(), Failure> {
         tasks.push(tokio::spawn(async move {
             for _ in 0..50 {
                 // Two writers: one of them gets through each time, so a hundred tries are enough.
-                if increment(&client, 100).await? == Tried::GivenUp {
+                if increment(&client, 100).await?.is_none() {
                     return Err("a hundred tries were too few".into());
                 }
             }
@@ -54,8 +53,8 @@ async fn main() -> Result<(), Failure> {
     println!("insert only, 34: {:?}", insert_email(&one, new, "hello").await?);
     println!("insert only, 34 again: {:?}", insert_email(&two, new, "hello").await?);
     println!("insert only, 33 later: {:?}", insert_email(&two, old, "late").await?);
-    let newest: i64 =
-        one.query_one("SELECT token FROM emails ORDER BY token DESC LIMIT 1", &[]).await?.get(0);
+    let newest = TokenLog::new("emails", "customer", "token").newest(&["body"]);
+    let newest: i64 = one.query_one(&newest, &[&7_i64]).await?.get(0);
     println!("insert only, readers see {newest}");
 
     let transaction = one.transaction().await?;
@@ -100,31 +99,23 @@ async fn write_document(
     Ok(Err(FencedTable::refusal(token, row.map(|row| row.get(0)))))
 }
 
-/// The outcome of a write that is tried a limited number of times.
-#[derive(Debug, PartialEq)]
-#[must_use]
-enum Tried {
-    Written,
-    /// Other writers were faster each time.
-    GivenUp,
-}
-
 /// Adds one to a counter on the condition that its version has not changed since it was read; reads again if
-/// it has, at most `tries` times.
+/// it has, at most `tries` times. Returns the new value, or `None` if other writers were faster each time.
 ///
 /// Take it if the new value follows from the old one and needs no work outside of the database: it needs no
 /// lock at all. Each failed try means that another writer got through, so the number of tries that can fail
 /// is limited by the number of rivals. Work with side effects would be done again in each try.
-async fn increment(client: &Client, tries: usize) -> Result<Tried, Error> {
+async fn increment(client: &Client, tries: usize) -> Result<Option<i64>, Error> {
+    let counters = VersionedTable::new("counters", "id", "version");
+    let (read, write) = (counters.read(&["count"]), counters.update(&["count"]));
     for _ in 0..tries {
-        let row = client.query_one("SELECT count, version FROM counters WHERE id = 7", &[]).await?;
-        let (count, version): (i64, i64) = (row.get(0), row.get(1));
-        let write = "UPDATE counters SET count = $1, version = version + 1 WHERE id = 7 AND version = $2";
-        if client.execute(write, &[&(count + 1), &version]).await? == 1 {
-            return Ok(Tried::Written);
+        let row = client.query_one(&read, &[&7_i64]).await?;
+        let (version, count): (i64, i64) = (row.get(0), row.get(1));
+        if client.execute(&write, &[&7_i64, &version, &(count + 1)]).await? > 0 {
+            return Ok(Some(count + 1));
         }
     }
-    Ok(Tried::GivenUp)
+    Ok(None)
 }
 
 /// The outcome of an insert under a unique token.
@@ -142,12 +133,9 @@ enum Inserted {
 /// late row is *not* refused: readers must take the row with the highest token, and may have acted on an
 /// older one.
 async fn insert_email(client: &Client, token: FencingToken, body: &str) -> Result<Inserted, Failure> {
-    let token = bigint(token)?;
-    match client.execute("INSERT INTO emails VALUES (7, $1, $2)", &[&token, &body]).await {
-        Ok(_) => Ok(Inserted::New),
-        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(Inserted::Again),
-        Err(error) => Err(error.into()),
-    }
+    let emails = TokenLog::new("emails", "customer", "token");
+    let rows = client.execute(&emails.insert(&["body"]), &[&7_i64, &bigint(token)?, &body]).await?;
+    Ok(if rows > 0 { Inserted::New } else { Inserted::Again })
 }
 
 /// The outcome of work under an advisory lock.

@@ -79,6 +79,16 @@ impl MaxJump {
         Self { first, step }
     }
 
+    /// Returns the largest token that may be a key's first.
+    pub const fn first(self) -> u64 {
+        self.first
+    }
+
+    /// Returns the largest step between two tokens of a key.
+    pub const fn step(self) -> u64 {
+        self.step
+    }
+
     /// Returns the largest token that is accepted after `seen`.
     pub const fn max_after(self, seen: Option<FencingToken>) -> u64 {
         match seen {

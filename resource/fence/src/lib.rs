@@ -1,9 +1,9 @@
 //! Refuses late writers: the rule over fencing tokens, and its check in your own database transaction.
 //!
 //! A lock with a time to live can't keep a paused holder from writing after its lease has ended; the resource
-//! can. If your resource is a row in PostgreSQL, call `check` in the transaction that writes it, with the
-//! features `tokio-postgres` or `sqlx`. Elsewhere keep a [`Fence`] beside the value and change both in one
-//! step.
+//! can. If your resource is a row in PostgreSQL, MySQL or MariaDB, call `check` in the transaction that
+//! writes it, with one of the features `tokio-postgres`, `sqlx` (PostgreSQL) and `mysql` (also sqlx).
+//! Elsewhere keep a [`Fence`] beside the value and change both in one step.
 //!
 //! # Map, in the order of reading
 //!
@@ -15,8 +15,8 @@
 //!    `Entry` is the write that it judges, and `Stop` each reason not to go on. `migrate` creates the tables.
 //! 4. After a refusal: [`Refusal::proof`] says what it proves, [`Policy`] the [`NextStep`]. `http` (feature
 //!    `axum`) answers such outcomes with 409 or 503, and reads the headers of a fenced request.
-//! 5. Without these tables: [`FencedTable`] checks and writes in one statement. `examples/alternatives.rs`
-//!    compares it with version columns, unique tokens and advisory locks.
+//! 5. Without these tables: [`FencedTable`] checks and writes in one statement, [`VersionedTable`] needs no
+//!    lock, [`TokenLog`] only inserts. `examples/alternatives.rs` compares them, and advisory locks.
 
 // The digest of a body.
 mod digest;
@@ -35,10 +35,10 @@ mod owner;
 mod rule;
 // An operator sets a fence to another token.
 mod set;
-// A fence column in a table of the user.
+// Statements for a table of the user: a fence column, a version column, unique tokens.
 mod table;
 // The check in a transaction of the user.
-#[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
+#[cfg(any(feature = "tokio-postgres", feature = "sqlx", feature = "mysql"))]
 mod transaction;
 
 pub use digest::BodyDigest;
@@ -50,8 +50,10 @@ pub use rule::{
     Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
 };
 pub use set::FenceMoved;
-pub use table::{FencedTable, NotApplied, TooLarge, bigint};
+pub use table::{FencedTable, NotApplied, TokenLog, TooLarge, VersionedTable, bigint};
+#[cfg(feature = "mysql")]
+pub use transaction::MYSQL_MIGRATIONS;
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
-pub use transaction::{
-    CHECK, Connection, Entry, MIGRATIONS, Retryable, Stop, UserTransaction, check, migrate,
-};
+pub use transaction::{CHECK, MIGRATIONS};
+#[cfg(any(feature = "tokio-postgres", feature = "sqlx", feature = "mysql"))]
+pub use transaction::{Connection, Entry, Retryable, Stop, UserTransaction, check, migrate};

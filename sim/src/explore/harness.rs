@@ -13,10 +13,10 @@ use super::feedback::Feedback;
 use super::kept::{Kept, kept};
 use super::page;
 use super::portfolio::Portfolio;
-use super::repeat::difference;
+use super::repeat::{self, difference};
 use super::shrink::{RUNS_MAX, shrink};
 use crate::faults::Faults;
-use crate::sim::{self, Report, Schedule, Strategy, Subject};
+use crate::sim::{self, Report, Schedule, Strategy, Subject, seed};
 
 /// The number of schedules, unless the test or the environment sets another.
 const SCHEDULES: u64 = 1_000;
@@ -24,9 +24,7 @@ const SCHEDULES: u64 = 1_000;
 /// The largest number of trace lines that a failure prints.
 const LINES_MAX: usize = 400;
 
-/// The environment variables for one seed, and for a number of seeds. The first one of each that is set
-/// applies.
-const SEED: [&str; 2] = ["DLOCK_SIM_SEED", "SEED"];
+/// The environment variables for a number of seeds. The first one that is set applies.
 const SEEDS: [&str; 2] = ["DLOCK_SIM_SEEDS", "SEEDS"];
 
 /// The environment variable for the page of a failing schedule.
@@ -211,7 +209,7 @@ impl<S: Subject> Search<S> {
     }
 
     pub(super) fn search(&self, exercised: &mut Exercised) -> Result<Option<Failure>, String> {
-        let (seed, count) = (number(&SEED)?, number(&SEEDS)?);
+        let (seed, count) = (seed::of_environment()?, seed::number(&SEEDS)?);
         let kept = kept(&self.folder, &self.name);
         if let Some(page) = &self.page {
             let inputs: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
@@ -357,7 +355,9 @@ impl<S: Subject> Search<S> {
         let mut problems = self.problems(schedule, &report);
         if self.determinism {
             let again = sim::run(&self.subject, schedule).map_err(|error| error.to_string())?;
-            problems.extend(difference(&report, &again));
+            let difference = difference(&report, &again);
+            let cause = || repeat::cause(&self.subject, schedule);
+            problems.extend(difference.map(|difference| format!("{difference}\n  {}", cause())));
         }
         let trace = if problems.is_empty() { String::new() } else { report.trace() };
         Ok((!problems.is_empty()).then_some(Breakage { problems, cause, trace }))
@@ -384,17 +384,4 @@ fn where_kept(drawn: Result<Kept, files::Error>, schedule: &str) -> String {
         Ok(kept) => format!("kept in {}, which is replayed first from now on", kept.path().display()),
         Err(error) => format!("kept as it was drawn in {path}. NOT KEPT: the schedule above. {error}"),
     }
-}
-
-/// Returns the number in the first of these environment variables that is set.
-fn number(variables: &[&str]) -> Result<Option<u64>, String> {
-    for variable in variables {
-        if let Ok(text) = std::env::var(variable) {
-            let number = text.parse();
-            return number.map(Some).map_err(|_| {
-                format!("{variable}={text} is no whole number: give one, such as {variable}=42")
-            });
-        }
-    }
-    Ok(None)
 }

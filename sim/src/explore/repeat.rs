@@ -22,7 +22,26 @@ pub(super) fn watch<S: Subject>(
         return Ok(false);
     }
     let again = sim::run(subject, schedule)?;
-    difference(report, &again).map_or(Ok(true), |difference| Err(RunError::Differs { seed, difference }))
+    match difference(report, &again) {
+        None => Ok(true),
+        Some(difference) => {
+            let cause = cause(subject, schedule);
+            Err(RunError::Differs { seed, difference: format!("{difference}\n  {cause}") })
+        }
+    }
+}
+
+/// Names the cause of a difference between two runs of one schedule: runs in processes of their own begin
+/// with the same statics, and differ only if they read something outside of the program.
+pub(super) fn cause<S: Subject>(subject: &S, schedule: &Schedule<S::Options>) -> &'static str {
+    let hash = || Some(sim::build(subject, schedule).ok()?.in_own_process().run().ok()?.hash);
+    match (hash(), hash()) {
+        (Some(one), Some(other)) if one == other && cfg!(unix) => {
+            "in processes of their own the runs are equal: code in it changes a static, which the next run \
+             finds changed. Let each run have a process of its own (Sim::in_own_process)"
+        }
+        _ => "code in it reads a clock, a random source or the order of a hash map",
+    }
 }
 
 /// Describes the first event in which two runs of one schedule differ, if they do.

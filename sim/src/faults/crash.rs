@@ -18,6 +18,7 @@ use super::trigger::Trigger;
 use crate::field_path::Invalid;
 use crate::record::note;
 use crate::span::Span;
+use crate::world::files::WRITES;
 
 /// Kills a process.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ pub static KIND: FaultKind = FaultKind {
     verb: "crash",
     fields: &["power_loss", "restart_after"],
     read,
-    variants: &[&OF_SERVER, &OF_RESOURCE, &OF_CLIENT],
+    variants: &[&OF_SERVER, &OF_RESOURCE, &OF_CLIENT, &OF_WRITER],
     wide: &[&AFTER_REPLY],
     forms: |lease| vec![restarting(half(lease))],
     class: Some(&CLASS),
@@ -79,6 +80,18 @@ pub static OF_RESOURCE: Variant = Variant { order: 60, weight: |_| 2, draw: draw
 
 /// Crashes a client.
 pub static OF_CLIENT: Variant = Variant { order: 70, weight: |_| 2, draw: draw_of_client };
+
+/// Crashes a client that writes files, in most cases with a power loss. Without one in the scene the weight
+/// is 0, so that no other draw moves.
+pub static OF_WRITER: Variant =
+    Variant { order: 320, weight: |scene| 2 * u64::from(!writers(scene).is_empty()), draw: draw_of_writer };
+
+/// Returns the clients that write files, in a run without faults.
+fn writers(scene: &dyn Scene) -> Vec<String> {
+    let mut clients = scene.with_role(Role::Client);
+    clients.retain(|client| scene.points(client).iter().any(|point| point == WRITES));
+    clients
+}
 
 /// Crashes a server once a client has its reply, such as a vote, and restarts it before the next request.
 pub static AFTER_REPLY: Variant = Variant { order: 235, weight: |_| 2, draw: draw_after_reply };
@@ -116,6 +129,16 @@ fn draw_of_client(draw: &mut FaultDraw<'_>) -> Option<Fault> {
     let (restarts, after) = (draw.site.chance(0.5), draw.up_to(2));
     let restart_after = restarts.then_some(after);
     Some(Fault::new(when, Crash { process, power_loss: false, restart_after }))
+}
+
+fn draw_of_writer(draw: &mut FaultDraw<'_>) -> Option<Fault> {
+    let writers = writers(draw.scene);
+    if writers.is_empty() {
+        return None;
+    }
+    let (process, when) = (draw.one_of(&writers), draw.when());
+    let (power_loss, restart_after) = (draw.site.chance(0.8), Some(draw.up_to(2)));
+    Some(Fault::new(when, Crash { process, power_loss, restart_after }))
 }
 
 impl Action for Crash {

@@ -23,6 +23,8 @@ pub mod crash;
 pub mod cut;
 #[doc(hidden)]
 pub mod delay;
+#[doc(hidden)]
+pub mod dns;
 mod draw;
 #[doc(hidden)]
 pub mod evict;
@@ -58,6 +60,8 @@ pub mod step;
 pub mod stop;
 mod strike;
 mod table;
+#[doc(hidden)]
+pub mod terminate;
 mod trigger;
 
 pub use action::{Action, Fault, FaultCheck};
@@ -68,6 +72,7 @@ pub use class::Class;
 pub use crash::Crash;
 pub use cut::Cut;
 pub use delay::Delay;
+pub use dns::Dns;
 #[doc(hidden)]
 pub use draw::{FaultDraw, Variant};
 pub use evict::{Evict, Part};
@@ -96,6 +101,7 @@ pub use strike::{Begun, Strike};
 #[doc(hidden)]
 pub use strike::{FaultTarget, NETWORK};
 pub use table::Faults;
+pub use terminate::{Signal, Terminate};
 pub use trigger::Trigger;
 
 /// All faults of the simulator.
@@ -117,6 +123,8 @@ pub static FAULTS: &[&FaultKind] = &[
     &evict::KIND,
     &cancel::KIND,
     &repeat::KIND,
+    &dns::KIND,
+    &terminate::KIND,
 ];
 
 impl Default for Faults {

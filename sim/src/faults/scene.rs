@@ -53,6 +53,18 @@ pub trait Scene {
         Ok(())
     }
 
+    /// Checks that the process is a program, which signals end.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it is none.
+    fn signals(&self, process: &str) -> Result<(), String> {
+        match self.role(process) {
+            Some(Role::Client) => Ok(()),
+            _ => Err("a simulated server gets no signals: `stop` shuts it down".to_owned()),
+        }
+    }
+
     /// Checks that the process has the action.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use history::{ClockFault, Effect, Kind, LinkFault, Name, TRUE_RATE};
 
@@ -36,6 +37,16 @@ pub trait FaultTarget: Send + Sync {
 
     /// Syncs a server's data to its disk, as a clean shutdown does.
     fn shut_down(&self, process: ProcessId);
+
+    /// Notes that a process has been asked to end: once its program has ended, it is killed.
+    fn terminate(&self, process: ProcessId);
+
+    /// Returns true if the program of a process that has been asked to end has ended.
+    fn has_ended(&self, process: ProcessId) -> bool;
+
+    /// Polls for the end of the program of a process that has been asked to end: false if the process was
+    /// killed first.
+    fn poll_ended(&self, process: ProcessId, cx: &mut Context<'_>) -> Poll<bool>;
 
     /// Notifies a process that its wall clock was set.
     fn clock_was_set(&self, process: ProcessId);

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use history::{Rules, Span, VerdictKind};
+use history::{Capacity, Name, Rules, Span, VerdictKind};
 
 use super::cast::{Body, Cast, Main};
 use super::check::Check;
@@ -52,6 +52,9 @@ pub struct Sim {
     pub(super) is_checked: bool,
     pub(super) records_steps: bool,
     pub(super) records_messages: bool,
+    pub(super) is_in_own_process: bool,
+    /// True if `buggify!` may be true.
+    pub(super) has_rare_branches: bool,
     pub(super) rules: Rules,
     pub(super) verdicts: Option<BTreeSet<VerdictKind>>,
     pub(super) checks: Vec<(String, Box<dyn Check>)>,
@@ -76,6 +79,8 @@ impl Sim {
             is_checked: false,
             records_steps: false,
             records_messages: false,
+            is_in_own_process: false,
+            has_rare_branches: true,
             rules: Rules::default(),
             verdicts: None,
             checks: Vec::new(),
@@ -237,10 +242,47 @@ impl Sim {
         self
     }
 
+    /// Lets [`Sim::run`] run the world in a process of its own, a fork of this program: a static that code in
+    /// the world changes, such as a counter, is as it was for the next run. Without it, such code gives other
+    /// traces in a second run. It takes some milliseconds a run.
+    ///
+    /// A run that records its messages stays in this program. So do all runs on other systems than Unix.
+    /// Threads of the program that hold a lock while it forks can block the run: let no other test run beside
+    /// it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// use sim::{Process, Sim};
+    ///
+    /// static NEXT: AtomicU32 = AtomicU32::new(1);
+    ///
+    /// for _ in 0..2 {
+    ///     let mut sim = Sim::new(7);
+    ///     sim.process("a", |process: Process| async move {
+    ///         process.point(&format!("number {}", NEXT.fetch_add(1, Ordering::Relaxed)));
+    ///     });
+    ///     assert!(sim.in_own_process().run()?.trace().contains("number 1"));
+    /// }
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
+    pub fn in_own_process(&mut self) -> &mut Self {
+        self.is_in_own_process = true;
+        self
+    }
+
     /// Sets the longest time that the run goes on after all processes have ended, while a server still holds
     /// a lock. Default 5 s.
     pub fn linger(&mut self, linger: Duration) -> &mut Self {
         self.linger = linger;
+        self
+    }
+
+    /// Sets whether [`buggify!`](crate::buggify) may be true. Default: yes.
+    pub fn buggify(&mut self, is_on: bool) -> &mut Self {
+        self.has_rare_branches = is_on;
         self
     }
 
@@ -262,6 +304,13 @@ impl Sim {
     pub fn rules(&mut self, rules: Rules) -> &mut Self {
         self.rules = rules;
         self
+    }
+
+    /// Names a lock, as [`Sim::key`] does, and sets how many of its grants may be live at once: the permits
+    /// of a semaphore, or readers and a writer. Default: one. Call it after [`Sim::rules`].
+    pub fn capacity(&mut self, key: &str, capacity: Capacity) -> &mut Self {
+        self.rules.capacities.insert(Name::from(dlock::id_hash(key).as_str()), capacity);
+        self.key(key)
     }
 
     /// Sets the verdicts of the audit that apply. Default: all. Verdicts on tokens, for example, say nothing

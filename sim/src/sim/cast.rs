@@ -89,6 +89,13 @@ impl Scene for Cast {
         }
     }
 
+    fn signals(&self, process: &str) -> Result<(), String> {
+        match self.host_of(process) {
+            None => Ok(()),
+            Some(host) => Err(format!("{} gets no signals: `stop` shuts it down", host.noun())),
+        }
+    }
+
     fn action(&self, process: &str, action: &str) -> Result<(), String> {
         let Some(host) = self.host_of(process) else { return Err("it is no server".to_owned()) };
         let known: Vec<&str> = host.actions().iter().map(|known| known.name).collect();

@@ -4,6 +4,7 @@ use std::fmt;
 
 use history::text::Names;
 use history::{Event, Nanos, Verdict, VerdictKind};
+use serde::{Deserialize, Serialize};
 
 /// The history of a run and what is known of it, for a check to judge.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,7 @@ impl<F: Fn(&Evidence<'_>) -> Result<(), String> + Send + 'static> Check for F {
 }
 
 /// A check that did not hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The name of the check, or of the probe that must always be true.
     pub check: String,

@@ -99,6 +99,14 @@ pub enum RunError {
         /// File and line of the user's code that ran at the limit.
         location: String,
     },
+    /// The process of a run ended before the run did ([`Sim::in_own_process`](super::Sim::in_own_process)).
+    #[error("seed {seed}: the run's process ended {end}, before the run did: code in it ends the program")]
+    Died {
+        /// The run's seed.
+        seed: u64,
+        /// The way in which it ended.
+        end: String,
+    },
     /// The program is linked without the flag that lets `std::time` read the clocks of a process.
     #[error(
         "`std::time` inside a process would read the simulator's time, and not the clocks of the process: \
@@ -107,13 +115,11 @@ pub enum RunError {
     )]
     StdTime,
     /// A second run of the same schedule differs.
-    #[error(
-        "seed {seed}: {difference}; code in it reads a clock, a random source or the order of a hash map"
-    )]
+    #[error("seed {seed}: {difference}")]
     Differs {
         /// The run's seed.
         seed: u64,
-        /// The first event that differs.
+        /// The first event that differs, and the cause.
         difference: String,
     },
     /// The script had not ended at the run's limit.
@@ -146,8 +152,8 @@ impl RunError {
             | Self::Escaped { trace, .. }
             | Self::Stalled { trace, .. }
             | Self::Unfinished { trace, .. } => Some(trace),
-            // The thread that has the trace does not answer.
-            Self::Hung { .. } => Some(""),
+            // The thread or process that has the trace does not answer.
+            Self::Hung { .. } | Self::Died { .. } => Some(""),
             _ => None,
         }
     }

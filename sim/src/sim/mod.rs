@@ -12,6 +12,9 @@ mod error;
 #[cfg(feature = "etcd")]
 mod etcd_channel;
 mod expect;
+mod marks;
+#[cfg(unix)]
+mod own_process;
 mod panic;
 #[doc(hidden)]
 pub mod point;
@@ -22,6 +25,8 @@ mod report;
 mod run;
 mod schedule;
 mod section;
+pub(crate) mod seed;
+mod single;
 mod stage;
 mod steps;
 mod strategy;
@@ -48,7 +53,7 @@ pub use report::Report;
 #[doc(hidden)]
 pub use report::Served;
 pub use schedule::{Latency, Network, Schedule, ScheduleError};
-pub use section::Section;
+pub use sim_host::Section;
 pub(crate) use steps::Group;
 #[doc(hidden)]
 pub use steps::Step;
@@ -60,3 +65,4 @@ pub(crate) use subject::{points_of, survey_run};
 
 #[doc(hidden)]
 pub use crate::world::escape::Outside;
+pub use crate::world::escape::allow;

@@ -5,7 +5,7 @@
 //! Every process has points of its network: `opens to PEER` (it asks for a connection), `accepts from PEER`
 //! (its kernel answers such a request), `connects to PEER` (a connection is open), `sends to PEER` (bytes
 //! were given to the network), `receives from PEER` (bytes were read) and `closes to PEER` (it has closed its
-//! end).
+//! end). Code on tokio's interface passes `looks up HOST` when it asks for the address of a host.
 
 use history::Kind;
 

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use dlock::{Instant, Runtime};
 use dlock_runtime::ProbeKind;
+use sim_host::Section;
 
 use super::progress::Progress;
-use super::section::Section;
+use super::section;
 use crate::faults::Call;
 use crate::world::World;
 use crate::world::disk::Disk;
@@ -137,6 +138,28 @@ impl Process {
         self.runtime.spawn(task);
     }
 
+    /// Calls `main`, which may block by the `block_on` of a simulated tokio, as a function under
+    /// `#[tokio::main]` does. Other tasks run while it waits.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use sim::{Process, Sim};
+    ///
+    /// fn blocking_main() {
+    ///     sim::point("started");
+    /// }
+    ///
+    /// let report = Sim::new(7)
+    ///     .process("a", |process: Process| async move { process.blocking(blocking_main).await })
+    ///     .run()?;
+    /// assert!(report.trace().contains("started"));
+    /// # Ok::<(), sim::RunError>(())
+    /// ```
+    pub async fn blocking(&self, main: impl FnOnce() + Send + 'static) {
+        crate::world::blocking::call(Box::new(main)).await;
+    }
+
     /// Returns the next 64 random bits of the process's own stream.
     pub fn random(&self) -> u64 {
         let mut bytes = [0; 8];
@@ -219,13 +242,7 @@ impl Process {
 
     /// Enters a section as [`Process::section`] does, under a grant with this fencing token.
     pub fn section_with_token(&self, lock: &str, token: u64) -> Section {
-        self.runtime.world().note_section(lock);
-        Section::enter(lock, &self.owner(), token)
-    }
-
-    /// Returns the owner of a section for the history: the process, in this life.
-    fn owner(&self) -> String {
-        format!("{}:{:08x}", self.name(), self.life())
+        section::enter(self.runtime.world(), self.id(), lock, token)
     }
 
     /// Runs `future` until it ends. If the fault [`Cancel`](crate::faults::Cancel) of this `call` strikes

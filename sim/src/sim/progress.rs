@@ -20,6 +20,9 @@ pub(crate) struct Progress {
 struct State {
     /// Programs that have not ended, by process number.
     busy: BTreeSet<usize>,
+    /// Programs that have been asked to end, by process number; true once they have ended. Their processes
+    /// are killed then, and may restart.
+    terminated: BTreeMap<usize, bool>,
     /// Locks that are held, each as a server and a resource.
     held: BTreeSet<(Name, Name)>,
     /// Programs whose next or present future of the call is to be dropped.
@@ -41,10 +44,49 @@ impl Progress {
         lock(&self.state).busy.insert(program);
     }
 
+    /// Notes that the program has ended, or will not restart. The run goes on until a program that was asked
+    /// to end has been killed.
     pub(super) fn finished(&self, program: usize) {
         let mut state = lock(&self.state);
-        state.busy.remove(&program);
+        match state.terminated.get_mut(&program) {
+            Some(has_ended) => *has_ended = true,
+            None => drop(state.busy.remove(&program)),
+        }
         state.wake();
+    }
+
+    /// Notes that the program has been asked to end. A client that is not busy has ended already.
+    pub(super) fn terminate(&self, program: usize, is_client: bool) {
+        let mut state = lock(&self.state);
+        let has_ended = is_client && !state.busy.contains(&program);
+        state.terminated.entry(program).or_insert(has_ended);
+    }
+
+    /// Notes that the process of the program was killed.
+    pub(super) fn killed(&self, program: usize) {
+        let mut state = lock(&self.state);
+        if state.terminated.remove(&program).is_some() {
+            state.wake();
+        }
+    }
+
+    /// Returns true if the program was asked to end, and has ended.
+    pub(super) fn has_ended(&self, program: usize) -> bool {
+        lock(&self.state).terminated.get(&program) == Some(&true)
+    }
+
+    /// Returns true once the program has ended after it was asked to, and false if its process was killed
+    /// first.
+    pub(super) fn poll_ended(&self, program: usize, cx: &mut Context<'_>) -> Poll<bool> {
+        let mut state = lock(&self.state);
+        match state.terminated.get(&program) {
+            Some(true) => Poll::Ready(true),
+            None => Poll::Ready(false),
+            Some(false) => {
+                state.waiting.push(cx.waker().clone());
+                Poll::Pending
+            }
+        }
     }
 
     /// Notes that a server's process has died, so that the server holds no lock.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use history::text::{self, Names, holder};
 use history::{Event, Kind, Message, Name, Summary, Verdict, VerdictKind, WriteBy};
+use serde::{Deserialize, Serialize};
 
 use super::check::Finding;
 use super::steps::Step;
@@ -12,7 +13,7 @@ use crate::probes::Probes;
 use crate::world::capture::Capture;
 
 /// The requests to one simulated server in a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Served {
     /// The server's name in the world.
@@ -63,6 +64,8 @@ pub struct Report {
     /// The names of the locks under which processes entered sections by
     /// [`Process::section`](crate::Process::section).
     pub sections: BTreeSet<String>,
+    /// The hosts that code on tokio's interface looked up, each behind the name of the process.
+    pub(crate) look_ups: BTreeSet<(String, String)>,
     /// The requests to each simulated server, in the order in which the servers were added.
     pub served: Vec<Served>,
     /// True for each fault that struck, in the order in which the faults were added.

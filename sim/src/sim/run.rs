@@ -15,8 +15,9 @@ use super::arrivals::{in_flight, last_arrival};
 use super::builder::Sim;
 use super::check::{Check, Evidence, Finding};
 use super::control::Control;
-use super::core::CorePhase;
 use super::error::RunError;
+#[cfg(unix)]
+use super::own_process;
 use super::panic;
 use super::point;
 use super::report::Report;
@@ -104,7 +105,17 @@ impl Sim {
     pub fn run(&mut self) -> Result<Report, RunError> {
         let (seed, limit, sim) = (self.seed, self.real_limit, self.take());
         sim.validate()?;
-        let run = move |watched: &Watched| on_this_thread(sim, Programs, watched);
+        #[cfg(unix)]
+        if sim.is_in_own_process && !sim.records_messages {
+            return own_process::call(seed, limit, || sim.run_here());
+        }
+        sim.run_here()
+    }
+
+    /// Runs the world on a thread of its own.
+    fn run_here(self) -> Result<Report, RunError> {
+        let (seed, limit) = (self.seed, self.real_limit);
+        let run = move |watched: &Watched| on_this_thread(self, Programs, watched);
         Ok(thread::call(seed, limit, run)??.judged().0)
     }
 
@@ -185,6 +196,9 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     let entropy =
         sim.rekey.iter().fold(entropy, |entropy, rekey| entropy.rekeyed(rekey.at.as_nanos(), rekey.seed));
     let world = World::new(entropy, &processes, sim.latency);
+    if !sim.has_rare_branches {
+        world.take_no_rare_branches();
+    }
     panic::in_world(&world, C::IS_SCRIPT);
     if !world.is_std_time_of_processes() {
         if cfg!(target_os = "linux") {
@@ -208,7 +222,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
     listen::<C>(&world, &stage, &injector, steps.as_ref());
     injector.start();
     if let Some(core) = sim.core.clone() {
-        begin_later(core, &stage, &injector);
+        stage.begin_later(core, &injector);
     }
     stage.start_all();
     let times = Times { limit: sim.limit, quiet: 4 * sim.latency.1, linger: sim.linger };
@@ -245,6 +259,7 @@ async fn in_world<C: Course>(mut sim: Sim, course: C, names: &Names) -> Result<R
         simulated: Duration::from_nanos(end.0),
         commands: servers.iter().map(|server| server.commands).sum(),
         sections: exercise.sections,
+        look_ups: exercise.look_ups,
         served: servers,
         struck: injector.struck(),
         steps,
@@ -322,19 +337,6 @@ impl Judgement {
         report.verdicts = verdicts;
         report
     }
-}
-
-/// Begins the core phase at its time. The run does not wait for clients outside the core.
-fn begin_later(core: CorePhase, stage: &Arc<Stage>, injector: &Arc<Injector>) {
-    let (stage, injector) = (Arc::clone(stage), Arc::clone(injector));
-    let world = faults::FaultTarget::world(&*stage).clone();
-    world.clone().spawn_harness(async move {
-        world.sleep_until(core.at.as_nanos()).await;
-        core.begin(&injector, &stage.cast.names);
-        for process in core.outside().filter_map(|name| world.find(name)) {
-            faults::FaultTarget::leave_dead(&*stage, process);
-        }
-    });
 }
 
 /// Records the run, and passes its events to the injector, to the tracking of held locks and to `steps`.

@@ -1,33 +1,38 @@
 //! A critical section of code under test, for the verdict `overlap`.
 
 use dlock::{id_hash, owner_prefix};
+use sim_host::{Leave, Section};
 
-/// A critical section that was entered. It is left when this is dropped or its process dies.
-#[derive(Debug)]
-#[must_use = "a section is left when it is dropped"]
-pub struct Section {
+use crate::world::World;
+use crate::world::process::ProcessId;
+
+/// The end of a section: dropping it leaves the section.
+struct Inside {
     lock: String,
     owner: String,
     token: u64,
 }
 
-impl Section {
-    /// Enters the section that the lock called `lock` guards, as `owner`. `token` is the grant's fencing
-    /// token, 0 if the lock has none.
-    pub(super) fn enter(lock: &str, owner: &str, token: u64) -> Self {
-        let section = Self { lock: id_hash(lock), owner: owner_prefix(owner).to_owned(), token };
-        tracing::info!(
-            target: "worker",
-            event = "section_entered",
-            resource_id_hash = section.lock,
-            owner_token_prefix = section.owner,
-            fencing_token = section.token,
-        );
-        section
-    }
+/// Enters the section that the lock called `lock` guards, in the present life of the process `id`. `token` is
+/// the grant's fencing token, 0 if the lock has none.
+pub(super) fn enter(world: &World, id: ProcessId, lock: &str, token: u64) -> Section {
+    world.note_section(lock);
+    let process = world.process(id);
+    let owner = format!("{}:{:08x}", process.name(), process.life());
+    let inside = Inside { lock: id_hash(lock), owner: owner_prefix(&owner).to_owned(), token };
+    tracing::info!(
+        target: "worker",
+        event = "section_entered",
+        resource_id_hash = inside.lock,
+        owner_token_prefix = inside.owner,
+        fencing_token = inside.token,
+    );
+    Section::entered(inside)
 }
 
-impl Drop for Section {
+impl Leave for Inside {}
+
+impl Drop for Inside {
     fn drop(&mut self) {
         tracing::info!(
             target: "worker",

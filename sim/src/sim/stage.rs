@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use history::{Event, Span};
@@ -11,7 +12,7 @@ use super::core::CorePhase;
 use super::process::Process;
 use super::progress::Progress;
 use super::report::Served;
-use crate::faults::{self, Call, Role, Scene};
+use crate::faults::{self, Call, FaultTarget, Injector, Role, Scene};
 use crate::servers::host::{Acted, Host};
 use crate::world::exercise::Exercise;
 use crate::world::machine::WorldMachine;
@@ -84,6 +85,18 @@ impl Stage {
         self.progress.all_finished(&self.world, u64::MAX).await;
     }
 
+    /// Begins the core phase at its time. The run does not wait for clients outside the core.
+    pub(super) fn begin_later(self: &Arc<Self>, core: CorePhase, injector: &Arc<Injector>) {
+        let (stage, injector) = (Arc::clone(self), Arc::clone(injector));
+        self.world.spawn_harness(async move {
+            stage.world.sleep_until(core.at.as_nanos()).await;
+            core.begin(&injector, &stage.cast.names);
+            for process in core.outside().filter_map(|name| stage.world.find(name)) {
+                stage.leave_dead(process);
+            }
+        });
+    }
+
     pub(super) fn clients_but(&self, core: &CorePhase) -> usize {
         let clients = self.cast.with_role(Role::Client);
         clients.iter().filter(|client| !core.excludes(client)).count()
@@ -126,6 +139,7 @@ impl Stage {
                         main(process).await;
                     }
                     stage.progress.finished(id.0);
+                    stage.world.exit_guest(id);
                 })
             }
         }
@@ -148,6 +162,7 @@ impl faults::FaultTarget for Stage {
             host.died();
         }
         self.world.crash(process, power_loss);
+        self.progress.killed(process.0);
         self.progress.died(self.world.process(process).name());
     }
 
@@ -167,6 +182,18 @@ impl faults::FaultTarget for Stage {
         if let Some(host) = self.host(process) {
             host.shut_down();
         }
+    }
+
+    fn terminate(&self, process: ProcessId) {
+        self.progress.terminate(process.0, self.role(process) == Role::Client);
+    }
+
+    fn has_ended(&self, process: ProcessId) -> bool {
+        self.progress.has_ended(process.0)
+    }
+
+    fn poll_ended(&self, process: ProcessId, cx: &mut Context<'_>) -> Poll<bool> {
+        self.progress.poll_ended(process.0, cx)
     }
 
     fn clock_was_set(&self, process: ProcessId) {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use history::Name;
+use serde::{Deserialize, Serialize};
 
 use super::point;
 use crate::world::process::ProcessId;
 use crate::world::{World, lock};
 
 /// A point that a process passed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// The true time, in nanoseconds since the run began.
     pub at: u64,
@@ -27,7 +28,7 @@ pub struct Step {
 }
 
 /// A set of processes, by their numbers in the world.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Group(u64);
 
 impl Group {

@@ -23,6 +23,7 @@ use crate::entropy::{Entropy, Site};
 use crate::faults::{Action, Fault, Faults, Role, Scene};
 use crate::field_path::Invalid;
 use crate::span::Span;
+use crate::world::look_ups::LOOKS_UP;
 
 /// A system that can be run under failure schedules. A closure from `&mut Sim` is one, without options.
 ///
@@ -310,12 +311,19 @@ pub(crate) fn survey_run<S: Subject>(subject: &S) -> Result<Report, RunError> {
 /// Returns the points that each process passed in a run.
 pub(crate) fn points_of(report: &Report) -> Arc<Points> {
     let mut points = Points::new();
-    for event in &report.events {
-        let Some(point) = point::of(&event.kind) else { continue };
-        let passed = points.entry(event.process.to_string()).or_default();
+    let mut pass = |process: &str, point: &str| {
+        let passed = points.entry(process.to_owned()).or_default();
         if !passed.iter().any(|known| known == point) {
             passed.push(point.to_owned());
         }
+    };
+    for event in &report.events {
+        if let Some(point) = point::of(&event.kind) {
+            pass(event.process.as_str(), point);
+        }
+    }
+    for (process, host) in &report.look_ups {
+        pass(process, &[LOOKS_UP, host].concat());
     }
     Arc::new(points)
 }

@@ -1,6 +1,6 @@
 //! Counts what a process does, so that a search knows between which points a fault can make a difference.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The activity of one process. Counting costs no more than a look: a world has one thread.
 #[derive(Debug, Default)]
@@ -9,9 +9,22 @@ pub(crate) struct Activity {
     turns: AtomicU64,
     /// Readings of its wall clock.
     wall_reads: AtomicU64,
+    /// True if a pause stops every task of the process at its next turn, and not at its next call of the
+    /// world.
+    stops_whole: AtomicBool,
 }
 
 impl Activity {
+    /// Makes a pause stop every task of the process, from now on.
+    pub(super) fn stop_whole(&self) {
+        self.stops_whole.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if a pause stops every task of the process.
+    pub(super) fn stops_whole(&self) -> bool {
+        self.stops_whole.load(Ordering::Relaxed)
+    }
+
     pub(super) fn turn(&self) {
         increment(&self.turns);
     }

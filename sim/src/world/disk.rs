@@ -1,30 +1,19 @@
 //! A disk behind an operating system's cache: written data survives a crash of the process; only synced data
 //! survives a power loss.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::lock;
+use super::pages::Pages;
 
 /// One file on a simulated disk. Clones are the same file; it outlives the process that writes it.
 #[derive(Clone, Debug, Default)]
 pub struct Disk(Arc<Mutex<State>>);
 
-/// The size of a page in bytes.
-const PAGE: usize = 4096;
-
-type Page = Box<[u8; PAGE]>;
-
 #[derive(Debug, Default)]
 struct State {
-    /// The file as the operating system sees it. A page that was never written is zero and not stored.
-    pages: BTreeMap<usize, Page>,
-    length: usize,
-    /// The contents at the last sync of all pages that were written since. A power loss restores them.
-    undo: BTreeMap<usize, Option<Page>>,
-    durable_length: usize,
+    pages: Pages,
     syncs: u64,
     /// Counts openings and crashes: a handle of an earlier life is dead.
     life: u32,
@@ -55,80 +44,13 @@ impl Disk {
         let mut state = lock(&self.0);
         state.life += 1;
         if power_loss {
-            state.lose_power();
+            state.pages.lose_power();
         }
     }
 
     /// Returns the number of syncs of the file.
     pub fn syncs(&self) -> u64 {
         lock(&self.0).syncs
-    }
-}
-
-impl State {
-    /// Returns the page for a write, after keeping its contents at the last sync.
-    fn page_mut(&mut self, number: usize) -> &mut [u8; PAGE] {
-        let page = self.pages.entry(number);
-        self.undo.entry(number).or_insert_with(|| match &page {
-            Entry::Occupied(page) => Some(page.get().clone()),
-            Entry::Vacant(_) => None,
-        });
-        page.or_insert_with(|| Box::new([0; PAGE]))
-    }
-
-    fn write(&mut self, mut offset: usize, mut data: &[u8]) {
-        self.length = self.length.max(offset + data.len());
-        while !data.is_empty() {
-            let within = offset % PAGE;
-            let (part, rest) = data.split_at(data.len().min(PAGE - within));
-            self.page_mut(offset / PAGE)[within..within + part.len()].copy_from_slice(part);
-            offset += part.len();
-            data = rest;
-        }
-    }
-
-    fn read(&self, mut offset: usize, mut out: &mut [u8]) {
-        while !out.is_empty() {
-            let within = offset % PAGE;
-            let (part, rest) = out.split_at_mut(out.len().min(PAGE - within));
-            match self.pages.get(&(offset / PAGE)) {
-                Some(page) => part.copy_from_slice(&page[within..within + part.len()]),
-                None => part.fill(0),
-            }
-            offset += part.len();
-            out = rest;
-        }
-    }
-
-    /// Shortens the file, or extends it with zeros.
-    fn set_length(&mut self, length: usize) {
-        let old = std::mem::replace(&mut self.length, length);
-        if length >= old {
-            return;
-        }
-        if !length.is_multiple_of(PAGE) {
-            self.page_mut(length / PAGE)[length % PAGE..].fill(0);
-        }
-        let beyond = self.pages.split_off(&length.div_ceil(PAGE));
-        for (number, page) in beyond {
-            self.undo.entry(number).or_insert(Some(page));
-        }
-    }
-
-    fn sync(&mut self) {
-        self.syncs += 1;
-        self.undo.clear();
-        self.durable_length = self.length;
-    }
-
-    fn lose_power(&mut self) {
-        for (number, page) in std::mem::take(&mut self.undo) {
-            match page {
-                Some(page) => self.pages.insert(number, page),
-                None => self.pages.remove(&number),
-            };
-        }
-        self.length = self.durable_length;
     }
 }
 
@@ -154,7 +76,7 @@ impl File {
     ///
     /// If the process that opened the file is dead.
     pub fn append(&self, data: &[u8]) -> io::Result<()> {
-        self.with(|state| state.write(state.length, data))
+        self.with(|state| state.pages.append(data))
     }
 
     /// Makes all written data durable.
@@ -163,7 +85,10 @@ impl File {
     ///
     /// As [`File::append`].
     pub fn sync(&self) -> io::Result<()> {
-        self.with(State::sync)
+        self.with(|state| {
+            state.syncs += 1;
+            state.pages.sync();
+        })
     }
 
     /// Returns the contents of the file.
@@ -173,36 +98,37 @@ impl File {
     /// As [`File::append`].
     pub fn contents(&self) -> io::Result<Vec<u8>> {
         self.with(|state| {
-            let mut contents = vec![0; state.length];
-            state.read(0, &mut contents);
+            let mut contents = vec![0; state.pages.length()];
+            state.pages.read(0, &mut contents);
             contents
         })
     }
 }
 
-fn position(offset: u64) -> io::Result<usize> {
+/// Returns an offset in a file as a number of this machine.
+pub(super) fn position(offset: u64) -> io::Result<usize> {
     usize::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))
 }
 
 impl redb::StorageBackend for File {
     fn len(&self) -> io::Result<u64> {
-        self.with(|state| state.length as u64)
+        self.with(|state| state.pages.length() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let offset = position(offset)?;
         self.with(|state| {
-            if offset + out.len() > state.length {
+            if offset + out.len() > state.pages.length() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            state.read(offset, out);
+            state.pages.read(offset, out);
             Ok(())
         })?
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let len = position(len)?;
-        self.with(|state| state.set_length(len))
+        self.with(|state| state.pages.set_length(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -211,7 +137,7 @@ impl redb::StorageBackend for File {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let offset = position(offset)?;
-        self.with(|state| state.write(offset, data))
+        self.with(|state| state.pages.write(offset, data))
     }
 }
 

@@ -29,6 +29,11 @@ pub enum Outside {
     Program,
     /// Real time, in a sleep that blocks.
     Sleep,
+    /// A part of another runtime's interface that is not simulated.
+    Unsupported {
+        /// The part to use instead.
+        instead: &'static str,
+    },
 }
 
 impl Outside {
@@ -41,6 +46,7 @@ impl Outside {
             Self::Thread => "start a real thread",
             Self::Program => "start a real program",
             Self::Sleep => "block the simulation in a sleep",
+            Self::Unsupported { .. } => "use what is not simulated",
         }
     }
 
@@ -55,6 +61,7 @@ impl Outside {
             Self::Thread => "use Process::spawn",
             Self::Program => "add it as a process of the world (Sim::process, Sim::service)",
             Self::Sleep => "use Process::sleep",
+            Self::Unsupported { instead } => instead,
         }
     }
 }
@@ -117,6 +124,51 @@ thread_local! {
     /// The run on this thread.
     static RUN: RefCell<Option<Arc<Watched>>> = const { RefCell::new(None) };
     static HAS_ESCAPED: Cell<bool> = const { Cell::new(false) };
+    /// True in [`allow`].
+    static IS_ALLOWED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `outside`, which may leave the simulation from the code of a process: files are written, sockets
+/// opened, hosts looked up, threads and programs started as in any program, and a sleep takes real time. Its
+/// clocks are still those of the process.
+///
+/// It is for what does not change from run to run, such as a file that is prepared once. It can't wait in
+/// simulated time. (Files may be read without it.)
+///
+/// # Example
+///
+/// ```
+/// use sim::{Process, Sim};
+///
+/// let folder = std::env::temp_dir().join(format!("sim-allow-{}", std::process::id()));
+/// let made = folder.clone();
+/// Sim::new(7)
+///     .process("a", move |_: Process| {
+///         let made = made.clone();
+///         async move { sim::allow(|| std::fs::create_dir(made)).unwrap() }
+///     })
+///     .run()?;
+/// assert!(folder.exists());
+/// # std::fs::remove_dir(folder).ok();
+/// # Ok::<(), sim::RunError>(())
+/// ```
+pub fn allow<T>(outside: impl FnOnce() -> T) -> T {
+    /// Restores what was allowed before.
+    struct Allowed(bool);
+
+    impl Drop for Allowed {
+        fn drop(&mut self) {
+            IS_ALLOWED.set(self.0);
+        }
+    }
+
+    let _allowed = Allowed(IS_ALLOWED.replace(true));
+    outside()
+}
+
+/// Returns true in [`allow`].
+pub(super) fn is_allowed() -> bool {
+    IS_ALLOWED.try_with(Cell::get).unwrap_or_default()
 }
 
 /// Keeps the escapes on this thread, which belongs to one run, in `watched` from now on.
@@ -148,7 +200,7 @@ pub(super) fn is_refused(outside: Outside, call: &'static str) -> bool {
         Outside::Thread => current::is_simulated(),
         _ => current::is_in_process(),
     };
-    is_inside && keep(outside, call)
+    is_inside && !is_allowed() && keep(outside, call)
 }
 
 /// Keeps the escape if it is the first one; returns false if this thread has no run.
@@ -197,10 +249,21 @@ fn user_place_at(interrupted: bool) -> Option<String> {
 /// Returns true for a source file that is neither the standard library's nor of a crate between the user and
 /// the simulation.
 fn is_of_user(file: &Path) -> bool {
-    const FOREIGN: [&str; 4] = ["/rustc/", "/lib/rustlib/src/", "/registry/src/", "/git/checkouts/"];
-    const OWN: [&str; 9] = [
+    const FOREIGN: [&str; 7] = [
+        "/rustc/",
+        "/lib/rustlib/src/",
+        "/registry/src/",
+        "/git/checkouts/",
+        // Written by `cargo sim`.
+        "/sim/tokio-",
+        "/sim/real-tokio-",
+        "/sim/sim-host/",
+    ];
+    const OWN: [&str; 11] = [
         "sim",
+        "sim/host",
         "sim/lab",
+        "sim/tokio",
         "dlock",
         "dlock/etcd-client",
         "dlock/runtime",

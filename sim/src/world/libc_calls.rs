@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use libc::{FILE, addrinfo, clockid_t, mode_t, msghdr, pid_t, pthread_attr_t, pthread_t, size_t, sockaddr};
 use libc::{socklen_t, ssize_t, timespec};
 
-use super::escape::{Outside, is_refused};
+use super::current;
+use super::escape::{self, Outside, is_refused};
+use super::getaddrinfo;
 
 /// A function of libc, found when it is first called.
 struct Real {
@@ -50,10 +52,11 @@ fn refused<T>(result: T) -> T {
 }
 
 /// Defines functions that replace libc's. Each says what it reaches, the condition under which it does (if
-/// not always), and the result of a refused call.
+/// not always), the result of a refused call, and the condition under which another function simulates it.
 macro_rules! replace {
     ($(fn $name:ident($($arg:ident: $type:ty),* $(; $dots:tt)?) -> $result:ty
-        : $outside:ident $(if $reaches:expr)? => $failed:expr;)*) => {$(
+        : $outside:ident $(if $reaches:expr)? => $failed:expr
+        $(, or $simulated:expr => $call:expr)?;)*) => {$(
         /// Replaces libc's function of that name.
         ///
         /// # Safety
@@ -67,6 +70,11 @@ macro_rules! replace {
                 Ok(name) => name,
                 Err(_) => c"",
             });
+            $(if $simulated {
+                // SAFETY: the arguments are the caller's own.
+                #[allow(unused_unsafe, reason = "not every function has such arguments")]
+                return unsafe { $call };
+            })?
             if true $(&& $reaches)? && is_refused(Outside::$outside, stringify!($name)) {
                 return $failed;
             }
@@ -117,9 +125,12 @@ unsafe extern "C" fn syscall(
     }
 }
 
-// The network. A socket may have been opened outside, so that its later use counts, too.
+// The network. A socket may have been opened outside, so that its later use counts, too. A simulated tokio
+// opens sockets that it never uses: their options are set, and they stand for simulated ones.
 replace! {
-    fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int: Network => refused(-1);
+    fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int
+        : Network if !current::is_guest() => refused(-1);
+    fn listen(socket: c_int, backlog: c_int) -> c_int: Network => refused(-1);
     fn connect(socket: c_int, address: *const sockaddr, length: socklen_t) -> c_int: Network => refused(-1);
     fn bind(socket: c_int, address: *const sockaddr, length: socklen_t) -> c_int: Network => refused(-1);
     fn accept4(socket: c_int, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int
@@ -151,7 +162,8 @@ replace! {
         service: *const c_char,
         hints: *const addrinfo,
         found: *mut *mut addrinfo
-    ) -> c_int: Lookup => libc::EAI_FAIL;
+    ) -> c_int: Lookup => libc::EAI_FAIL, or current::is_guest() && !escape::is_allowed()
+        => getaddrinfo::find(node, service, hints, found);
 }
 
 // Files, where the call changes one.
@@ -204,6 +216,7 @@ replace! {
         main: extern "C" fn(*mut c_void) -> *mut c_void,
         argument: *mut c_void
     ) -> c_int: Thread => libc::EAGAIN;
+    fn getpid() -> pid_t: Program if false => -1, or current::is_in_process() => current::pid();
     fn fork() -> pid_t: Program => refused(-1);
     fn execve(path: *const c_char, arguments: *const *const c_char, variables: *const *const c_char) -> c_int
         : Program => refused(-1);

@@ -3,32 +3,46 @@
 //!
 //! Read in this order: [`clock`] (time as a process sees it), [`process`] (pause, crash, restart),
 //! [`network`] (links, segments, cuts), [`stream`] (the byte streams over them), [`capture`] (what they
-//! carried), [`disk`], [`runtime`] (the `dlock::Runtime` of real clients), and [`machine`] (the surroundings
-//! of simulated servers).
+//! carried), [`disk`], `files`, [`runtime`] (the `dlock::Runtime` of real clients), `guest` (programs on a
+//! simulated tokio), and [`machine`] (the surroundings of simulated servers).
 
 mod activity;
+mod address;
+pub(crate) mod blocking;
 #[doc(hidden)]
 pub mod capture;
 #[doc(hidden)]
 pub mod clock;
-mod current;
+pub(crate) mod current;
+mod datagrams;
+mod dice;
 pub mod disk;
 pub(crate) mod escape;
 pub(crate) mod exercise;
+pub(crate) mod files;
+#[cfg(target_os = "linux")]
+mod getaddrinfo;
+pub(crate) mod guest;
+mod guest_files;
 #[cfg(target_os = "linux")]
 pub(crate) mod interrupt;
 #[cfg(target_os = "linux")]
 mod libc_calls;
+pub(crate) mod look_ups;
 #[doc(hidden)]
 pub mod machine;
 #[doc(hidden)]
 pub mod network;
+mod pages;
+mod pipe;
 pub(crate) mod probes;
 #[doc(hidden)]
 pub mod process;
+mod rare;
 #[doc(hidden)]
 pub mod requests;
 pub mod runtime;
+pub(crate) mod signals;
 pub(crate) mod stall;
 mod std_time;
 pub mod stream;
@@ -48,10 +62,13 @@ use madsim::time::{Sleep, TimeHandle};
 
 use crate::entropy::Entropy;
 use capture::Capture;
+use datagrams::Datagrams;
 use exercise::Exercise;
+use look_ups::LookUps;
 use network::Network;
 use probes::{Failed, Hits};
 use process::{Process, ProcessId};
+use rare::RareBranches;
 use requests::Requests;
 
 /// One simulated world. Clones are the same world.
@@ -72,7 +89,9 @@ struct Inner {
     /// Virtual addresses, each with its process, such as that of a primary.
     aliases: Mutex<BTreeMap<String, ProcessId>>,
     network: Mutex<Network>,
+    datagrams: Mutex<Datagrams>,
     requests: Requests,
+    look_ups: Mutex<LookUps>,
     entropy: Entropy,
     over: AtomicBool,
     /// True while the memory of a killed process is dropped.
@@ -85,6 +104,7 @@ struct Inner {
     hears_network: AtomicBool,
     hits: Mutex<Hits>,
     exercise: Mutex<Exercise>,
+    rare_branches: Mutex<RareBranches>,
 }
 
 /// A listener for the points that processes pass ([`World::hear_points`]). A closure is one.
@@ -129,7 +149,9 @@ impl World {
             harness,
             aliases,
             network,
+            datagrams: Mutex::default(),
             requests: Requests::default(),
+            look_ups: Mutex::default(),
             entropy,
             over,
             muted,
@@ -138,6 +160,7 @@ impl World {
             point_listener: Mutex::default(),
             hits: Mutex::default(),
             exercise: Mutex::default(),
+            rare_branches: Mutex::default(),
         }));
         current::enter(&world);
         stall::reset();
@@ -171,7 +194,10 @@ impl World {
 
     /// Makes `name` a virtual address of the process from now on. Open connections stay with their processes.
     pub fn alias(&self, name: &str, id: ProcessId) {
-        lock(&self.0.aliases).insert(name.to_owned(), id);
+        let former = lock(&self.0.aliases).insert(name.to_owned(), id);
+        if let Some(former) = former.filter(|former| *former != id) {
+            self.note_former(name, former);
+        }
     }
 
     /// Returns true if the process has an alias.
@@ -279,24 +305,6 @@ impl World {
         std::mem::take(&mut lock(&self.0.hits))
     }
 
-    /// Notes that a process entered a section under the lock called `lock`.
-    pub(crate) fn note_section(&self, lock_name: &str) {
-        let mut exercise = lock(&self.0.exercise);
-        if !exercise.sections.contains(lock_name) {
-            exercise.sections.insert(lock_name.to_owned());
-        }
-    }
-
-    /// Notes that the server refused `command` as unknown.
-    pub(crate) fn note_unknown(&self, server: ProcessId, command: &str) {
-        lock(&self.0.exercise).refuse(server, command);
-    }
-
-    /// Takes the notes so far.
-    pub(crate) fn take_exercise(&self) -> Exercise {
-        std::mem::take(&mut lock(&self.0.exercise))
-    }
-
     /// Captures all connections of the run from now on, if none has been opened yet.
     pub fn capture(&self) {
         self.network().start_capture();
@@ -331,7 +339,10 @@ impl World {
     pub async fn end(&self) {
         self.0.over.store(true, Ordering::Relaxed);
         // Nobody reads the disks again: what tasks would still write when they are dropped is lost.
-        self.processes().for_each(|id| self.process(id).disk().crash(false));
+        self.processes().for_each(|id| {
+            self.process(id).disk().crash(false);
+            self.process(id).files().crash();
+        });
         for process in &self.0.processes {
             self.0.handle.kill(process.node());
         }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::panic::Location;
 
 use dlock_runtime::{Probe, ProbeKind};
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// How often a probe was evaluated, and what it showed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// How often it was evaluated.
     pub evaluated: u64,
@@ -24,12 +25,13 @@ pub struct Count {
 /// A probe that code in a process evaluates by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Own {
-    pub(crate) place: &'static Location<'static>,
+    /// The file and the line of its evaluation.
+    pub(crate) place: (&'static str, u32),
     pub(crate) count: Count,
 }
 
 /// An `always` that was false for the first time in a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failed {
     pub(crate) name: String,
     /// The problem: the probe's sentence and its place.
@@ -41,7 +43,7 @@ pub(crate) struct Failed {
 }
 
 /// A hit of a probe that is not an `always`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hit {
     /// The true time, in nanoseconds.
     pub(crate) at: u64,
@@ -55,11 +57,11 @@ pub(crate) struct Hit {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hits {
     /// The hits of one run, in the order of time. A sum over runs has none.
-    log: Vec<Hit>,
+    pub(crate) log: Vec<Hit>,
     /// In the order of their first evaluation. Some sixty: a search by address is quick.
-    declared: Vec<(&'static Probe, Count)>,
-    own: BTreeMap<(String, ProbeKind), Own>,
-    failed: Vec<Failed>,
+    pub(crate) declared: Vec<(&'static Probe, Count)>,
+    pub(crate) own: BTreeMap<(String, ProbeKind), Own>,
+    pub(crate) failed: Vec<Failed>,
 }
 
 impl Hits {
@@ -83,6 +85,7 @@ impl Hits {
         seen: u64,
     ) -> bool {
         let count = Count { line: place.line(), ..Count::default() };
+        let place = (place.file(), place.line());
         let own = self.own.entry((name.to_owned(), kind)).or_insert(Own { place, count });
         own.count.see(kind, seen)
     }

@@ -6,14 +6,17 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use madsim::runtime::{Handle, NodeHandle};
 use madsim::task::NodeId;
 
 use super::activity::Activity;
 use super::clock::Clock;
+use super::dice::Dice;
 use super::disk::Disk;
+use super::files::FileSystem;
+use super::signals::Listening;
 use super::std_time::Within;
 use super::{World, lock};
 use crate::entropy::Entropy;
@@ -35,6 +38,9 @@ pub struct Process {
     pauses: AtomicU32,
     activity: Arc<Activity>,
     disk: Disk,
+    files: FileSystem,
+    listening: Listening,
+    dice: Dice,
     state: Mutex<State>,
 }
 
@@ -69,6 +75,9 @@ impl Process {
             pauses: AtomicU32::new(0),
             activity: Arc::default(),
             disk: Disk::new(),
+            files: FileSystem::default(),
+            listening: Listening::default(),
+            dice: Dice::default(),
             state: Mutex::new(state),
         }
     }
@@ -96,6 +105,16 @@ impl Process {
     /// Returns the disk of its machine, which survives its crashes.
     pub fn disk(&self) -> &Disk {
         &self.disk
+    }
+
+    /// Returns the file system of its machine, which survives its crashes.
+    pub(super) fn files(&self) -> &FileSystem {
+        &self.files
+    }
+
+    /// Returns the signals for which it listens.
+    pub(super) fn listening(&self) -> &Listening {
+        &self.listening
     }
 
     /// Returns true if it is alive and was restarted `life` times.
@@ -141,6 +160,11 @@ impl Process {
         }
     }
 
+    /// Returns the randomness for its guests.
+    pub(super) fn dice(&self) -> Dice {
+        self.dice.clone()
+    }
+
     /// Locks its state, as its own methods do.
     #[cfg(test)]
     pub(super) fn lock_state(&self) -> impl Sized + '_ {
@@ -153,13 +177,15 @@ impl Process {
         (clock.monotonic(now) < reading).then(|| clock.when(reading))
     }
 
-    /// Ready unless the process is paused. Otherwise wakes the task when the pause ends.
-    pub(super) fn poll_running(&self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready unless the process is paused. Otherwise wakes `waker`, if there is one, when the pause ends.
+    pub(super) fn poll_running(&self, waker: Option<&Waker>) -> Poll<()> {
         self.activity.turn();
         if !self.is_paused() {
             return Poll::Ready(());
         }
-        lock(&self.state).gated.push(cx.waker().clone());
+        if let Some(waker) = waker {
+            lock(&self.state).gated.push(waker.clone());
+        }
         Poll::Pending
     }
 
@@ -224,7 +250,7 @@ impl World {
     /// Kills the process. Its memory is gone. Its connections are reset, or fall silent with `power_loss`,
     /// when the whole host is down. Data in the operating system's cache survives unless power is lost.
     pub fn crash(&self, id: ProcessId, power_loss: bool) {
-        self.process(id).disk.crash(power_loss);
+        self.crash_machine(id, power_loss);
         {
             let process = self.process(id);
             let mut state = lock(&process.state);
@@ -245,6 +271,39 @@ impl World {
         self.sever(id, power_loss);
     }
 
+    /// Ends a process whose `main` has returned, if it runs on another runtime's interface: as such a runtime
+    /// does, drops its other tasks and closes their connections.
+    pub(crate) fn exit_guest(&self, id: ProcessId) {
+        if !self.process(id).activity().stops_whole() {
+            return;
+        }
+        let world = self.clone();
+        // A task can't drop itself.
+        self.spawn_harness(async move {
+            let process = world.process(id);
+            if process.is_alive() && !world.is_over() {
+                world.handle().kill(process.node());
+                // madsim drops the tasks, which close their connections, before it advances its time.
+                world.sleep_until(world.now() + 1).await;
+                world.crash_machine(id, false);
+                process.alive.store(false, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// Ends what the machine keeps for the process, which is dead: open files and signals.
+    fn crash_machine(&self, id: ProcessId, power_loss: bool) {
+        let process = self.process(id);
+        process.disk.crash(power_loss);
+        process.files.crash();
+        process.listening.clear();
+        if power_loss {
+            let epoch = self.entropy().epoch(self.now());
+            let site = |loss| self.entropy().site_of(epoch, &format!("files {} {loss}", process.name()));
+            process.files.lose_power(site);
+        }
+    }
+
     /// Restarts a dead process, with `main` as its first task. Its clocks have run on.
     pub fn restart(&self, id: ProcessId, main: impl Future<Output = ()> + Send + 'static) {
         {
@@ -261,6 +320,11 @@ impl World {
         }
         self.refuse_old_connections(id);
         self.spawn(id, main);
+    }
+
+    /// Sends the process a signal. Returns false if it does not listen for it, and would end.
+    pub fn signal(&self, id: ProcessId, number: i32) -> bool {
+        self.process(id).listening.signal(number)
     }
 
     /// Steps the wall clock of the process by `by` nanoseconds.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 
-use super::network::{Arrived, Ending};
+use super::pipe::{Arrived, Ending};
 use super::process::ProcessId;
 use super::{World, lock};
 
@@ -196,7 +196,7 @@ impl World {
 
     /// Closes a connection of the network's own once something arrives for its opener.
     async fn discard_answer(&self, pipe: usize) {
-        poll_fn(|cx| match self.network().pipes[pipe + 1].poll(self, cx.waker()) {
+        poll_fn(|cx| match self.network().pipes[pipe + 1].poll(self, Some(cx.waker())) {
             Arrived::Nothing => Poll::Pending,
             Arrived::Bytes(_) | Arrived::Ended(_) => Poll::Ready(()),
         })

@@ -58,7 +58,7 @@ impl SimRuntime {
     pub async fn yield_now(&self) {
         let mut yielded = false;
         std::future::poll_fn(|cx| {
-            if self.world.process(self.process).poll_running(cx).is_pending() {
+            if self.world.process(self.process).poll_running(Some(cx.waker())).is_pending() {
                 yielded = true;
                 return Poll::Pending;
             }
@@ -154,7 +154,7 @@ impl Future for SimSleep {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         let process = this.world.process(this.process);
-        if process.poll_running(cx).is_pending() {
+        if process.poll_running(Some(cx.waker())).is_pending() {
             return Poll::Pending;
         }
         let Some(at) = process.when(this.world.now(), this.deadline) else { return Poll::Ready(()) };

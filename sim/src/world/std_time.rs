@@ -63,6 +63,9 @@ impl<F: Future<Output = ()>> Future for Within<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         let _entered = Entered::new(*this.process);
+        if this.activity.stops_whole() {
+            std::task::ready!(current::poll_running(cx.waker()));
+        }
         this.activity.turn();
         let polled = this.task.as_pin_mut().map_or(Poll::Ready(()), |task| stall::poll(task, cx));
         if escape::has_escaped() {

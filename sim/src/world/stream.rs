@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::World;
 use super::capture::{Leg, Passage};
-use super::network::{Arrived, Ending, Listening};
+use super::network::Listening;
+use super::pipe::{Arrived, Ending};
 use super::process::ProcessId;
 
 /// The beginnings of the names of network points ([`World::hear_network`]).
@@ -18,8 +19,8 @@ const OPENS: &str = "opens to";
 pub(super) const ACCEPTS: &str = "accepts from";
 const CLOSES: &str = "closes to";
 const CONNECTS: &str = "connects to";
-const SENDS: &str = "sends to";
-const RECEIVES: &str = "receives from";
+pub(super) const SENDS: &str = "sends to";
+pub(super) const RECEIVES: &str = "receives from";
 
 /// One end of a connection.
 pub struct SimStream {
@@ -109,7 +110,7 @@ impl World {
         let to = network.listeners.get(address)?.process;
         let number = network.add_connection(from.0, to.0);
         let listening = network.listeners.get_mut(address)?;
-        listening.backlog.push_back((number, from));
+        listening.backlog.push_back(number);
         if let Some(waker) = listening.acceptor.take() {
             waker.wake();
         }
@@ -160,25 +161,25 @@ impl Drop for Handshake<'_> {
 impl Listener {
     /// Waits for the next connection, and returns it with the name of the process that opened it.
     pub async fn accept(&mut self) -> (SimStream, String) {
-        let (number, from) = std::future::poll_fn(|cx| {
-            let mut network = self.world.network();
-            let Some(listening) = network.listeners.get_mut(&self.address) else { return Poll::Pending };
-            if let Some(connection) = listening.backlog.pop_front() {
-                return Poll::Ready(connection);
+        let stream = std::future::poll_fn(|cx| self.poll_accept(Some(cx.waker()))).await;
+        let from = self.world.process(stream.peer()).name().to_owned();
+        (stream, from)
+    }
+
+    /// Returns the next connection. Wakes `waker`, if there is one, when it comes.
+    pub(super) fn poll_accept(&self, waker: Option<&Waker>) -> Poll<SimStream> {
+        let mut network = self.world.network();
+        let Some(listening) = network.listeners.get_mut(&self.address) else { return Poll::Pending };
+        let Some(number) = listening.backlog.pop_front() else {
+            if let Some(waker) = waker {
+                listening.acceptor = Some(waker.clone());
             }
-            listening.acceptor = Some(cx.waker().clone());
-            Poll::Pending
-        })
-        .await;
-        let life = self.world.process(self.process).life();
-        let stream = SimStream {
-            world: self.world.clone(),
-            process: self.process,
-            life,
-            reads: number,
-            writes: number + 1,
+            return Poll::Pending;
         };
-        (stream, self.world.process(from).name().to_owned())
+        drop(network);
+        let life = self.world.process(self.process).life();
+        let (world, process) = (self.world.clone(), self.process);
+        Poll::Ready(SimStream { world, process, life, reads: number, writes: number + 1 })
     }
 }
 
@@ -196,13 +197,85 @@ impl Drop for Listener {
 }
 
 impl SimStream {
-    /// Pending while the process is paused; an error after its death.
-    fn poll_alive(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Returns the number of its connection, which both ends have.
+    pub(super) fn connection(&self) -> usize {
+        self.reads.min(self.writes)
+    }
+
+    /// Returns the process at the other end.
+    pub(super) fn peer(&self) -> ProcessId {
+        ProcessId(self.world.network().pipes[self.writes].to)
+    }
+
+    /// Pending while the process is paused; an error after its death. Wakes `waker`, if there is one, when a
+    /// call is worth another try, as all calls below do.
+    pub(super) fn poll_alive(&self, waker: Option<&Waker>) -> Poll<io::Result<()>> {
         let process = self.world.process(self.process);
         if !process.lives(self.life) {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        process.poll_running(cx).map(Ok)
+        process.poll_running(waker).map(Ok)
+    }
+
+    /// Moves what has arrived into `buf`, as far as it fits; nothing at the end.
+    pub(super) fn receive(&self, waker: Option<&Waker>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        std::task::ready!(self.poll_alive(waker))?;
+        let mut network = self.world.network();
+        let pipe = &mut network.pipes[self.reads];
+        match pipe.poll(&self.world, waker) {
+            Arrived::Nothing => Poll::Pending,
+            Arrived::Ended(ending) => Poll::Ready(ending.as_read()),
+            Arrived::Bytes(arrived) => {
+                pipe.read_into(buf, arrived);
+                let peer = pipe.from;
+                drop(network);
+                self.world.0.requests.answered(self.writes);
+                self.world.network_point(self.process, RECEIVES, peer);
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Copies what has arrived into `buf`, as far as it fits, and leaves it to be read.
+    pub(super) fn peek(&self, waker: Option<&Waker>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        std::task::ready!(self.poll_alive(waker))?;
+        let mut network = self.world.network();
+        let pipe = &mut network.pipes[self.reads];
+        match pipe.poll(&self.world, waker) {
+            Arrived::Nothing => Poll::Pending,
+            Arrived::Ended(ending) => Poll::Ready(ending.as_read()),
+            Arrived::Bytes(arrived) => {
+                let length = arrived.min(buf.remaining());
+                buf.put_slice(&pipe.bytes.iter().take(length).copied().collect::<Vec<u8>>());
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Sends `bytes` as one segment. Returns their number.
+    pub(super) fn send(&self, waker: Option<&Waker>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        std::task::ready!(self.poll_alive(waker))?;
+        let mut network = self.world.network();
+        if network.pipes[self.writes].is_reset() {
+            network.notes.unsent(self.writes, self.world.now(), bytes);
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        if !bytes.is_empty() {
+            network.send(&self.world, self.writes, bytes);
+            let peer = network.pipes[self.writes].to;
+            drop(network);
+            self.world.0.requests.sent(self.writes, bytes);
+            self.world.network_point(self.process, SENDS, peer);
+        }
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    /// Closes the direction in which this end sends.
+    pub(super) fn shut_down(&self, waker: Option<&Waker>) -> Poll<io::Result<()>> {
+        std::task::ready!(self.poll_alive(waker))?;
+        self.world.network().end(&self.world, self.writes, Ending::Closed);
+        self.closed();
+        Poll::Ready(Ok(()))
     }
 
     /// Passes the point of a connection that this end has closed.
@@ -214,54 +287,23 @@ impl SimStream {
 
 impl AsyncRead for SimStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        std::task::ready!(self.poll_alive(cx))?;
-        let mut network = self.world.network();
-        let pipe = &mut network.pipes[self.reads];
-        match pipe.poll(&self.world, cx.waker()) {
-            Arrived::Nothing => Poll::Pending,
-            Arrived::Ended(Ending::Closed) => Poll::Ready(Ok(())),
-            Arrived::Ended(Ending::Reset) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
-            Arrived::Bytes(arrived) => {
-                pipe.read_into(buf, arrived);
-                let peer = pipe.from;
-                drop(network);
-                self.world.0.requests.answered(self.writes);
-                self.world.network_point(self.process, RECEIVES, peer);
-                Poll::Ready(Ok(()))
-            }
-        }
+        self.receive(Some(cx.waker()), buf)
     }
 }
 
 impl AsyncWrite for SimStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        std::task::ready!(self.poll_alive(cx))?;
-        let mut network = self.world.network();
-        if network.pipes[self.writes].is_reset() {
-            network.notes.unsent(self.writes, self.world.now(), buf);
-            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-        }
-        if !buf.is_empty() {
-            network.send(&self.world, self.writes, buf);
-            let peer = network.pipes[self.writes].to;
-            drop(network);
-            self.world.0.requests.sent(self.writes, buf);
-            self.world.network_point(self.process, SENDS, peer);
-        }
-        Poll::Ready(Ok(buf.len()))
+        self.send(Some(cx.waker()), buf)
     }
 
     /// Does nothing, as no byte is buffered. A flush that woke the peer would keep two HTTP/2 ends awake for
     /// ever.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_alive(cx)
+        self.poll_alive(Some(cx.waker()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        std::task::ready!(self.poll_alive(cx))?;
-        self.world.network().end(&self.world, self.writes, Ending::Closed);
-        self.closed();
-        Poll::Ready(Ok(()))
+        self.shut_down(Some(cx.waker()))
     }
 }
 

@@ -94,7 +94,7 @@ fn bar(lane: usize, fault: u64, effect: &Effect) -> Option<Id> {
         // However it died, the process is down until it runs again.
         Effect::Down => Some(Id::new(lane, SpanKind::Down, "")),
         Effect::Link { .. } => Some(Id::new(lane, SpanKind::Link, fault.to_string())),
-        Effect::Clock(_) | Effect::Role(_) | Effect::Instant(_) => None,
+        Effect::Clock(_) | Effect::LookUps(_) | Effect::Role(_) | Effect::Instant(_) => None,
     }
 }
 

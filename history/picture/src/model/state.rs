@@ -188,6 +188,7 @@ impl<'a> World<'a> {
             }
             Effect::Down => self.crash(process),
             Effect::Clock(_) => self.set(format!("{process}'s clock"), "true", detail),
+            Effect::LookUps(_) => self.set(format!("fault {} of lookups", fault + 1), "none", detail),
             Effect::Link { .. } if !effect.is_instant() => {
                 self.set(format!("fault {} on links", fault + 1), "none", detail);
             }
@@ -207,6 +208,7 @@ impl<'a> World<'a> {
             Effect::Down => self.set(process.to_string(), "runs", "runs"),
             Effect::Clock(_) => self.set(format!("{process}'s clock"), "true", "runs at the true rate"),
             Effect::Link { .. } => self.set(format!("fault {} on links", fault + 1), "none", "none"),
+            Effect::LookUps(_) => self.set(format!("fault {} of lookups", fault + 1), "none", "none"),
             Effect::Role(_) | Effect::Instant(_) => {}
         }
     }

@@ -6,6 +6,7 @@ use proptest::prelude::{Just, any, prop_oneof};
 use proptest::sample::select;
 use proptest::strategy::{BoxedStrategy, Strategy, Union};
 
+use super::collections;
 use super::templates::{self, Group};
 
 /// One word of a command.
@@ -104,7 +105,7 @@ fn word(word: &'static str) -> BoxedStrategy<Word> {
         // Other than those of <millis>: the order of two expiries must not depend on a millisecond.
         "<unix-millis>" => select(&[-100, 25, 85, 150_030, 50_030][..]).prop_map(Word::UnixMillis).boxed(),
         "\"\"" => Just(Word::text("")).boxed(),
-        _ => Just(Word::text(word)).boxed(),
+        _ => collections::texts(word).map_or_else(|| Just(Word::text(word)).boxed(), texts),
     }
 }
 

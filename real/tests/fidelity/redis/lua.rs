@@ -3,9 +3,11 @@
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_oneof};
 use proptest::sample::select;
-use proptest::strategy::{BoxedStrategy, Strategy};
+use proptest::strategy::{BoxedStrategy, Strategy, Union};
 
+use super::collections;
 use super::command::{self, Command, Word, mangled, mangling};
+use super::libraries;
 use super::templates;
 use super::wire::Reply;
 
@@ -30,12 +32,13 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 7] = [
+const SHIPPING: [Shipping; 8] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/renew.lua", &["a"], &[":1", ":0"]),
     shipping!("redis/release.lua", &["a"], &[":1", ":0"]),
+    shipping!("redis/release_many.lua", &["a", "b"], &["*2 :1", "*2 :0"]),
     shipping!("redlock/vote.lua", &["a", "fence"], &[":n", "*3 :1", "*3 :0"]),
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];
@@ -151,7 +154,8 @@ const BODIES: &[&str] = &[
 pub(crate) fn commands() -> BoxedStrategy<Command> {
     let bodies = select(BODIES).prop_map(|body| (String::from("EVAL"), body.to_owned(), no_keys()));
     let calls = calls().prop_map(|text| (String::from("EVAL"), text, no_keys()));
-    let scripts = prop_oneof![4 => shipping(), 1 => bodies, 2 => calls];
+    let libraries = libraries::scripts().prop_map(|text| (String::from("EVAL"), text, no_keys()));
+    let scripts = prop_oneof![4 => shipping(), 1 => bodies, 2 => calls, 2 => libraries];
     (scripts, select(&["EVAL", "EVAL", "EVALSHA", "SCRIPT LOAD"][..]), mangling())
         .prop_map(|(script, verb, mangling)| mangled((command(&script, verb), mangling)))
         .boxed()
@@ -226,9 +230,45 @@ fn shipping() -> impl Strategy<Value = Drawn> {
     })
 }
 
+/// Draws EVAL of scripts that call commands on collections.
+pub(crate) fn collections() -> BoxedStrategy<Command> {
+    let groups = [
+        &collections::HASHES,
+        &collections::SETS,
+        &collections::LISTS,
+        &collections::SORTED_SETS,
+        &collections::SORTED_RANGES,
+        &collections::DATABASES,
+    ];
+    let commands = Union::new(groups.map(command::of)).boxed();
+    let texts = (calls_of(commands), any::<bool>())
+        .prop_map(|(text, is_resp3)| if is_resp3 { format!("redis.setresp(3) {text}") } else { text });
+    texts.prop_map(|text| command(&(String::from("EVAL"), text, no_keys()), "EVAL")).boxed()
+}
+
+/// Returns true if a word holds a text that is too long for the compact encoding of a hash.
+pub(crate) fn has_long_text(word: &[u8]) -> bool {
+    // In a script, such a text is written with escapes.
+    let is_script = word.starts_with(b"re");
+    if is_script { word.iter().filter(|byte| **byte == b'\\').count() > 64 } else { word.len() > 64 }
+}
+
+/// Returns true if the script `word` reads elements that have no order.
+pub(crate) fn has_unordered(word: &[u8], may_have_table: bool) -> bool {
+    let text = String::from_utf8_lossy(word).to_uppercase();
+    let calls = |name: &str| text.contains(&format!("'{name}'"));
+    let of_sets = ["SMEMBERS", "SUNION", "SINTER", "SDIFF", "SSCAN", "KEYS", "SETRESP"];
+    let of_hashes = ["HGETALL", "HKEYS", "HVALS", "HSCAN"];
+    of_sets.into_iter().any(calls) || (may_have_table && of_hashes.into_iter().any(calls))
+}
+
 /// Draws scripts that call commands, and return one or all of the replies.
 fn calls() -> impl Strategy<Value = String> {
-    let call = (any::<bool>(), command::of(&templates::KEYS)).prop_map(|(throws, command)| {
+    calls_of(command::of(&templates::KEYS))
+}
+
+fn calls_of(commands: BoxedStrategy<Command>) -> impl Strategy<Value = String> {
+    let call = (any::<bool>(), commands).prop_map(|(throws, command)| {
         let words: Vec<_> = command.words.iter().map(in_lua).collect();
         format!("redis.{}({})", if throws { "call" } else { "pcall" }, words.join(", "))
     });

@@ -1,7 +1,10 @@
 //! The simulated Redis against a live one.
 
+mod blocking;
 mod channels;
+mod collections;
 mod command;
+mod libraries;
 mod lua;
 mod near;
 mod script;
@@ -53,13 +56,25 @@ fn redis_channels_answer_alike() {
     tally.require(channels::KINDS.map(str::to_owned));
 }
 
+/// Clients that wait for elements of lists and sorted sets.
+#[test]
+fn redis_serves_waiting_clients_alike() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let simulated = lab::serve::host_redis().unwrap();
+    let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
+    let tally = Tally::default();
+    compare("redis_serves", 250, blocking::scripts(), |script| blocking::run(script, servers, &tally));
+    tally.require(blocking::kinds());
+}
+
 /// A command added to the simulated server must be compared, too.
 #[test]
 fn redis_compares_every_command_of_the_simulated_server() {
     let simulated = lab::serve::host_redis().unwrap();
     let mut connection = Connection::open(simulated.address()).unwrap();
     let known = connection.say(b"COMMAND COUNT\r\n").unwrap().to_string();
-    let compared = templates::names().chain(lua::NAMES);
+    let compared = templates::names().chain(lua::NAMES).chain(blocking::NAMES);
     let all: BTreeSet<_> = compared.chain(templates::NOT_COMPARED).collect();
     assert_eq!(known, format!(":{}", all.len()), "templates.rs names {all:?}");
 }

@@ -1,6 +1,7 @@
 //! The commands that the simulated Redis knows, as templates: a word in `<>` is replaced by one of several
 //! values, which `command.rs` lists.
 
+use super::collections;
 use super::near::Closeness;
 
 /// Templates that are drawn with equal probability.
@@ -181,6 +182,10 @@ pub(crate) const SAFE: Group = Group {
     ],
 };
 
+/// The protocols, for scripts on collections.
+pub(crate) const PROTOCOLS: Group =
+    Group { weight: 1, may_be_mangled: false, templates: &["HELLO 3", "HELLO 3", "HELLO 2"] };
+
 /// Transactions.
 pub(crate) const TRANSACTIONS: Group = Group {
     weight: 7,
@@ -216,8 +221,16 @@ pub(crate) const CHANNELS: Group = Group {
 };
 
 /// The kinds that never succeed.
-const FAILING: [&str; 5] = ["NOSUCH", "SCRIPT KILL", "CONFIG SET", "CONFIG NOSUCH", "COMMAND NOSUCH"];
-const CONTAINERS: [&str; 4] = ["CLIENT", "COMMAND", "CONFIG", "SCRIPT"];
+const FAILING: [&str; 7] = [
+    "NOSUCH",
+    "SCRIPT KILL",
+    "CONFIG SET",
+    "CONFIG NOSUCH",
+    "COMMAND NOSUCH",
+    "OBJECT FREQ",
+    "OBJECT NOSUCH",
+];
+const CONTAINERS: [&str; 5] = ["CLIENT", "COMMAND", "CONFIG", "OBJECT", "SCRIPT"];
 
 /// Returns the kind of operation of a template: its name, with the subcommand if there is one.
 pub(crate) fn kind(template: &str) -> String {
@@ -265,11 +278,13 @@ pub(crate) fn kinds() -> impl Iterator<Item = String> {
 }
 
 fn all() -> impl Iterator<Item = &'static str> {
-    [&KEYS, &SERVER, &SAFE, &TRANSACTIONS].into_iter().flat_map(|group| group.templates.iter().copied())
+    let groups = [&KEYS, &SERVER, &SAFE, &TRANSACTIONS].into_iter().chain(collections::ALL);
+    groups.flat_map(|group| group.templates.iter().copied())
 }
 
-/// Returns how closely the replies to a command must agree. `may_have_expired`: some key may have expired.
-pub(crate) fn closeness(words: &[Vec<u8>], may_have_expired: bool) -> Closeness {
+/// Returns how closely the replies to a command must agree. `may_have_expired`: some key may have expired;
+/// `may_have_table`: some hash may have lost its order.
+pub(crate) fn closeness(words: &[Vec<u8>], may_have_expired: bool, may_have_table: bool) -> Closeness {
     match String::from_utf8_lossy(&words[0]).to_uppercase().as_str() {
         "TTL" | "PTTL" | "EXPIRETIME" | "PEXPIRETIME" => Closeness::Millis,
         // The simulated server returns all keys at the first call; Redis chooses its cursors itself.
@@ -277,6 +292,20 @@ pub(crate) fn closeness(words: &[Vec<u8>], may_have_expired: bool) -> Closeness 
         "KEYS" | "SCAN" | "CONFIG" => Closeness::Unordered,
         "HELLO" => Closeness::AnyInteger,
         "TIME" | "INFO" | "CLIENT" | "COMMAND" => Closeness::Kind,
+        "OBJECT" if words.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"idletime")) => {
+            Closeness::Kind
+        }
+        // Sets have no order but for those of integers.
+        "SMEMBERS" | "SUNION" | "SINTER" | "SDIFF" | "SSCAN" | "SPOP" => Closeness::Unordered,
+        // The live server returns only a part of a large one.
+        "HSCAN" if may_have_table => Closeness::Kind,
+        "HGETALL" | "HKEYS" | "HVALS" if may_have_table => Closeness::Unordered,
+        "RANDOMKEY" => Closeness::Kind,
+        "SRANDMEMBER" | "HRANDFIELD" | "ZRANDMEMBER" => match words {
+            [_, key, ..] if key == b"one" => Closeness::Exact,
+            [_, _, count, ..] if count == b"100" => Closeness::Unordered,
+            _ => Closeness::Kind,
+        },
         // Redis counts an expired key until it removes it.
         "DBSIZE" if may_have_expired => Closeness::Kind,
         _ => Closeness::Exact,

@@ -88,6 +88,22 @@ impl Connection {
         Ok(replies)
     }
 
+    /// Sends a request that may get its reply later.
+    pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<()> {
+        self.stream.write_all(request)
+    }
+
+    /// Returns the next reply if it comes within `wait`.
+    pub(crate) fn poll(&mut self, wait: Duration) -> io::Result<Option<Reply>> {
+        self.stream.set_read_timeout(Some(wait))?;
+        let reply = self.reply();
+        self.stream.set_read_timeout(Some(TIMEOUT))?;
+        match reply {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
     fn reply(&mut self) -> io::Result<Reply> {
         loop {
             if let Some(end) = end(&self.received, 0) {

@@ -1,9 +1,11 @@
-//! The write that a check judges, and its parameters in SQL.
+//! The write that a check judges.
 
 use dlock::FencingToken;
 use serde_json::Value;
 
-use crate::{BodyDigest, OwnerToken, ResourceKey, TooLarge, WriteSeq, bigint};
+use super::Stop;
+use crate::rule::{Fence, Fencing, Guard, Receipt, WriteOutcome};
+use crate::{BodyDigest, MaxJump, OwnerToken, WriteSeq};
 
 /// The write that a transaction makes: the token of its grant, and the payload of its audit row.
 ///
@@ -27,13 +29,14 @@ pub struct Entry {
     pub(super) token: FencingToken,
     pub(super) seq: Option<WriteSeq>,
     pub(super) owner: Option<OwnerToken>,
+    pub(super) max_jump: Option<MaxJump>,
     payload: Value,
 }
 
 impl Entry {
     /// Creates the entry of a plain write, the last of the grant with `token`, without owner and payload.
     pub const fn new(token: FencingToken) -> Self {
-        Self { token, seq: None, owner: None, payload: Value::Null }
+        Self { token, seq: None, owner: None, max_jump: None, payload: Value::Null }
     }
 
     /// Sets the holder. Only then is a retry recognised: [`Stop::Repeated`](crate::Stop::Repeated).
@@ -58,6 +61,25 @@ impl Entry {
         self
     }
 
+    /// Limits the step of the token above the highest one that the resource has accepted: without it, one
+    /// write with a token that no lock has granted makes all tokens of the lock stale. Take the limit for the
+    /// source of your tokens.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use fence::{Entry, MaxJump};
+    ///
+    /// // The lock is on Redis, which counts the grants of each key.
+    /// let entry = Entry::new("34".parse()?).max_jump(MaxJump::COUNTER);
+    /// # Ok::<(), dlock::TokenError>(())
+    /// ```
+    #[must_use]
+    pub fn max_jump(mut self, max_jump: MaxJump) -> Self {
+        self.max_jump = Some(max_jump);
+        self
+    }
+
     /// Returns the payload as the text whose digest recognises a retry.
     pub fn payload_text(&self) -> String {
         self.payload.to_string()
@@ -67,45 +89,24 @@ impl Entry {
     pub const fn token(&self) -> FencingToken {
         self.token
     }
+
+    pub(super) fn digest(&self) -> BodyDigest {
+        BodyDigest::of(self.payload_text().as_bytes())
+    }
+
+    /// Judges the write by the rule.
+    pub(super) fn judge<E>(&self, fence: &mut Fence) -> Result<Receipt, Stop<E>> {
+        let guard = Guard::Token { token: self.token, seq: self.seq };
+        match fence.write_within(self.max_jump, guard, self.owner.as_ref(), self.digest(), Fencing::On) {
+            WriteOutcome::Accepted(receipt) => Ok(receipt),
+            WriteOutcome::Refused(refusal) => Err(Stop::Refused(refusal)),
+            WriteOutcome::Repeated(receipt) => Err(Stop::Repeated(receipt)),
+        }
+    }
 }
 
 impl From<FencingToken> for Entry {
     fn from(token: FencingToken) -> Self {
         Self::new(token)
-    }
-}
-
-/// The parameters of [`super::CHECK`], in its order.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Parameters {
-    pub(super) key: String,
-    pub(super) token: i64,
-    pub(super) seq: i64,
-    pub(super) owner: Option<String>,
-    pub(super) digest: BodyDigest,
-    pub(super) owner_prefix: Option<String>,
-    pub(super) payload: String,
-}
-
-impl Parameters {
-    pub(super) fn new(key: &ResourceKey, entry: &Entry) -> Result<Self, TooLarge> {
-        let seq = match entry.seq.map(WriteSeq::as_u64) {
-            None => i64::MAX,
-            Some(number) => match i64::try_from(number) {
-                Ok(seq) if seq < i64::MAX => seq,
-                _ => return Err(TooLarge { what: "sequence number", number }),
-            },
-        };
-        let payload = entry.payload_text();
-        Ok(Self {
-            key: key.as_str().to_owned(),
-            token: bigint(entry.token)?,
-            seq,
-            owner: entry.owner.as_ref().map(|owner| owner.as_str().to_owned()),
-            digest: BodyDigest::of(payload.as_bytes()),
-            owner_prefix: entry.owner.as_ref().map(|owner| owner.prefix().to_owned()),
-            payload,
-        })
     }
 }

@@ -2,38 +2,29 @@
 
 use std::future::Future;
 
-/// The step that creates the tables. A released step is never changed: add another.
-macro_rules! step_1 {
-    () => {
-        include_str!("../../migrations/001-fence.sql")
-    };
-}
-
-/// The migrations in their order, each with its name, for programs with a migration tool of their own. Each
-/// may run again.
-pub const MIGRATIONS: [(&str, &str); 1] = [("001-fence", step_1!())];
-
-/// All steps as one script. A server runs a script in one transaction, so the lock, whose number no other
-/// program uses, is held to its end: `CREATE TABLE IF NOT EXISTS` alone fails if two programs run it at once.
-const SCRIPT: &str = concat!("SELECT pg_advisory_xact_lock(110352458277731);\n", step_1!());
-
-/// A connection that can run a script: `&tokio_postgres::Client`, `&mut sqlx::PgConnection` or
-/// `&sqlx::PgPool`.
+/// A connection on which the tables can be created: `&tokio_postgres::Client`, `&mut sqlx::PgConnection`,
+/// `&sqlx::PgPool`, `&mut sqlx::MySqlConnection` or `&sqlx::MySqlPool`.
 pub trait Connection: Send {
     /// The client's error.
     type Error;
 
-    /// Runs a script of several statements in one transaction.
+    /// Creates the tables that are missing.
     #[doc(hidden)]
-    fn run_script(self, script: &'static str) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn create_tables(self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-/// Creates the tables `fence_position` and `fence_audit` in the first schema of the search path, if they are
-/// missing. Several programs may run it at once, at each start.
+/// Creates the tables `fence_position` and `fence_audit`, if they are missing: on PostgreSQL in the first
+/// schema of the search path and in one transaction, on MySQL and MariaDB in the database of the connection.
+/// Several programs may run it at once, at each start.
+///
+/// MySQL and MariaDB commit an open transaction before they create a table, so there this function refuses to
+/// run within one. If it fails, some tables may exist; the next run creates the others.
 ///
 /// # Errors
 ///
-/// The client's error: the connection failed, or its user may not create tables.
+/// The client's error: the connection failed, or its user may not create tables. On MySQL and MariaDB also
+/// `sqlx::Error::Protocol`: a transaction is open, or another program has been creating the tables for a
+/// minute.
 pub async fn migrate<C: Connection>(connection: C) -> Result<(), C::Error> {
-    connection.run_script(SCRIPT).await
+    connection.create_tables().await
 }

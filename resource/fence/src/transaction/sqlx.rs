@@ -1,63 +1,32 @@
-//! The check on the transactions of `sqlx`.
+//! The errors of `sqlx`, with every database.
 
-use sqlx::postgres::{PgConnection, PgPool, Postgres};
-use sqlx::{Error, Row as _, Transaction};
+use sqlx::Error;
+use sqlx::error::DatabaseError;
 
+use super::Retryable;
 use super::stop::is_retryable;
-use super::{CHECK, Connection, FIND, Parameters, Retryable, Row, UserTransaction};
 
 impl Retryable for Error {
     fn is_retryable(&self) -> bool {
-        is_retryable(self.as_database_error().and_then(|error| error.code()).as_deref())
+        self.as_database_error()
+            .is_some_and(|error| is_retryable(error.code().as_deref()) || is_retryable_mysql(error))
     }
 }
 
-impl UserTransaction for Transaction<'_, Postgres> {
-    type Error = Error;
-
-    async fn accept(&mut self, parameters: &Parameters) -> Result<Option<i64>, Error> {
-        let check = sqlx::query_scalar(CHECK)
-            .bind(&parameters.key)
-            .bind(parameters.token)
-            .bind(parameters.seq)
-            .bind(&parameters.owner)
-            .bind(parameters.digest.as_bytes().as_slice())
-            .bind(&parameters.owner_prefix)
-            .bind(&parameters.payload);
-        check.fetch_optional(&mut **self).await
-    }
-
-    async fn find(&mut self, key: &str) -> Result<Option<Row>, Error> {
-        let Some(row) = sqlx::query(FIND).bind(key).fetch_optional(&mut **self).await? else {
-            return Ok(None);
-        };
-        Ok(Some(Row {
-            token: row.try_get(0)?,
-            seq: row.try_get(1)?,
-            owner: row.try_get(2)?,
-            sha256: row.try_get(3)?,
-            version: row.try_get(4)?,
-        }))
-    }
-
-    async fn abort(&mut self, script: &'static str) {
-        // The error is the aim. If the connection is lost instead, the transaction is gone with it.
-        let _ = sqlx::raw_sql(script).execute(&mut **self).await;
-    }
+/// The errors of MySQL after which the transaction may succeed the next time, and whose SQLSTATE says
+/// nothing. A deadlock (1213) has 40001.
+#[cfg(feature = "mysql")]
+fn is_retryable_mysql(error: &dyn DatabaseError) -> bool {
+    /// The row has changed since the snapshot: MariaDB with `innodb_snapshot_isolation`.
+    const CHECKREAD: u16 = 1020;
+    /// The wait for a lock took too long; InnoDB without detection of deadlocks ends them so, too.
+    const LOCK_WAIT_TIMEOUT: u16 = 1205;
+    error
+        .try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>()
+        .is_some_and(|error| matches!(error.number(), CHECKREAD | LOCK_WAIT_TIMEOUT))
 }
 
-impl Connection for &mut PgConnection {
-    type Error = Error;
-
-    async fn run_script(self, script: &'static str) -> Result<(), Error> {
-        sqlx::raw_sql(script).execute(self).await.map(drop)
-    }
-}
-
-impl Connection for &PgPool {
-    type Error = Error;
-
-    async fn run_script(self, script: &'static str) -> Result<(), Error> {
-        sqlx::raw_sql(script).execute(self).await.map(drop)
-    }
+#[cfg(not(feature = "mysql"))]
+fn is_retryable_mysql(_: &dyn DatabaseError) -> bool {
+    false
 }

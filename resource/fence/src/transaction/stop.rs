@@ -12,21 +12,20 @@ use crate::{NextStep, Policy, Proof, TooLarge};
 pub enum Stop<E> {
     /// The token is stale, or another owner's. Stop, undo what was done outside of the database, or answer
     /// 409. Another attempt with the same token is refused, too: acquire the lock again first.
-    #[error(
-        "refused ({}): the resource has seen token {}; drop the transaction and acquire the lock again",
-        .0.as_str(),
-        .0.seen().map_or(0, |token| token.as_u64())
-    )]
+    ///
+    /// [`Refusal::Jump`] is a token above the limit of [`Entry::max_jump`](super::Entry::max_jump): it can't
+    /// come from the lock.
+    #[error("{}", refused(*.0))]
     Refused(Refusal),
     /// This very write was committed before, with all statements of its transaction: a retry after a lost
     /// answer. Nothing is left to do; answer as the first time.
     #[error("this write was committed before as version {}; nothing is left to do", .0.version)]
     Repeated(Receipt),
-    /// A number is beyond a bigint.
+    /// A number is beyond a bigint of PostgreSQL. Columns of MySQL hold every token.
     #[error(transparent)]
     TooLarge(TooLarge),
-    /// The transaction met another one (serialization failure or deadlock). Run all of it again, with the
-    /// same token.
+    /// The transaction met another one (a serialization failure, a deadlock, on MySQL also a timeout of a
+    /// lock or a snapshot older than the fence). Run all of it again, with the same token.
     #[error("another transaction was in the way; run this one again from its beginning: {0}")]
     Retry(#[source] E),
     /// The client has failed, or the server. If the connection was lost before the commit was sent, nothing
@@ -88,12 +87,28 @@ impl<E: Retryable> From<E> for Stop<E> {
 /// An error of a client, which may be cured by running the transaction again. The caller's own statements
 /// and the commit have such errors, too.
 pub trait Retryable: Error + Send + Sync + 'static {
-    /// Returns true for a serialization failure (40001) and a deadlock (40P01): nothing stands, and the same
-    /// transaction may succeed the next time.
+    /// Returns true for a serialization failure (40001) and a deadlock (40P01, on MySQL 40001), on MySQL also
+    /// for 1205 and 1020: nothing stands once the transaction is dropped, and the same transaction may
+    /// succeed the next time.
     fn is_retryable(&self) -> bool;
 }
 
-/// Returns true for the codes of [`Retryable`].
+/// Returns the words of [`Stop::Refused`].
+fn refused(refusal: Refusal) -> String {
+    let name = refusal.as_str();
+    let seen = refusal.seen().map_or_else(|| "no token".to_owned(), |seen| format!("token {seen}"));
+    match refusal {
+        Refusal::Jump { got, max, .. } => format!(
+            "refused ({name}): the resource has seen {seen}, and {got} is above {max}, the largest that it \
+             accepts now: find out who made this token"
+        ),
+        _ => format!(
+            "refused ({name}): the resource has seen {seen}; drop the transaction and acquire the lock again"
+        ),
+    }
+}
+
+/// Returns true for the SQLSTATEs of [`Retryable`].
 pub(super) fn is_retryable(sqlstate: Option<&str>) -> bool {
     matches!(sqlstate, Some("40001" | "40P01"))
 }

@@ -17,7 +17,7 @@ fn error<S: Subject>(search: Search<S>) -> String {
 /// Takes a lock by a command that the server may not know, and drops the error, as careless code does.
 async fn careless(process: Process) {
     let Ok(mut redis) = sim::clients::redis(&process, "redis:6379").await else { return };
-    let taken: Result<bool, _> = redis::cmd("HSETNX").arg("k").arg("f").arg(1).query_async(&mut redis).await;
+    let taken: Result<bool, _> = redis::cmd("PFADD").arg("k").arg("f").query_async(&mut redis).await;
     if taken.is_ok() {
         process.point("working");
     }
@@ -54,7 +54,7 @@ fn an_unknown_command_is_reported_by_its_name_and_server() {
         });
     };
     let problem = error(sim::check("unknown", world));
-    assert!(problem.contains("redis refused `HSETNX` as unknown"), "{problem}");
+    assert!(problem.contains("redis refused `PFADD` as unknown"), "{problem}");
     assert!(problem.contains("allow_unknown_commands"), "{problem}");
     assert!(sim::check("unknown", world).schedules(5).allow_unknown_commands().find().unwrap().is_none());
 }
@@ -64,13 +64,13 @@ fn an_unknown_command_inside_a_script_is_reported() {
     let world = |sim: &mut Sim| {
         sim.host("redis", RedisHost::new()).process("a", |process: Process| async move {
             let Ok(mut redis) = sim::clients::redis(&process, "redis:6379").await else { return };
-            let script = "return redis.pcall('HSET', 'k', 'f', '1') and 1";
+            let script = "return redis.pcall('PFADD', 'k', 'f') and 1";
             let _: Result<u8, _> = redis::cmd("EVAL").arg(script).arg(0).query_async(&mut redis).await;
             process.point("working");
         });
     };
     let problem = error(sim::check("script", world));
-    assert!(problem.contains("redis refused `HSET` as unknown"), "{problem}");
+    assert!(problem.contains("redis refused `PFADD` as unknown"), "{problem}");
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::import_cycles::tree::{Binding, ModuleId, Tree, defined_name, imports,
 use crate::import_cycles::workspace;
 
 /// The largest number of items that the documentation of `sim` shows, items of other crates included.
-const ITEMS_MAX: usize = 121;
+/// Ten of them are the marks of `sim_host`.
+const ITEMS_MAX: usize = 135;
 
 /// The libraries whose comments are checked.
 const LIBRARIES: [&str; 5] = ["dlock", "fence", "history", "resource", "sim"];

@@ -7,6 +7,9 @@ use futures_util::future;
 
 use super::Server;
 use super::core::{Core, Wait};
+use super::keyspace::Keyspace;
+use super::reply::Reply;
+use super::waiting::Blocked;
 use crate::world::machine::Machine;
 
 /// Redis looks for expired keys ten times a second.
@@ -17,7 +20,8 @@ const SYNC_MICROS: i64 = 1_000_000;
 impl Core {
     /// Returns when the next key expires or the next sync is due, in microseconds on the wall clock.
     fn next_task(&self) -> Option<i64> {
-        let due_ms = self.state.keyspace.next_due().filter(|_| !self.state.is_replica);
+        let databases = self.state.databases().iter().filter(|_| !self.state.is_replica);
+        let due_ms = databases.filter_map(Keyspace::next_due).min();
         // The first tick after the key's expiry.
         let tick = due_ms.map(|at| {
             (at.div_euclid(EXPIRY_TICK_MS).saturating_add(1)).saturating_mul(EXPIRY_TICK_MS * 1000)
@@ -64,6 +68,7 @@ impl<M: Machine> Server<M> {
     /// than before.
     pub fn clock_changed(&self) {
         self.shared.wake.notify_one();
+        self.core().state.wishes.wake_all();
     }
 
     /// Waits for replicas (WAIT). Returns how many have acknowledged.
@@ -80,6 +85,32 @@ impl<M: Machine> Server<M> {
                 Some(left) => {
                     let left = Duration::from_micros(left.unsigned_abs());
                     future::select(acknowledged, pin!(self.shared.machine.sleep(left))).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until the client whose connection is numbered `client` gets elements, or until its deadline.
+    /// Returns its reply.
+    pub(super) async fn wait_for_elements(&self, client: u64, blocked: Blocked) -> Reply {
+        loop {
+            let woken = pin!(blocked.wake.notified());
+            let left_micros = blocked.deadline_micros.map(|deadline| deadline - self.now_micros());
+            {
+                let wishes = &mut self.core().state.wishes;
+                if let Some(reply) = wishes.take_reply(client) {
+                    return reply;
+                }
+                if left_micros.is_some_and(|left| left <= 0) {
+                    wishes.remove(client);
+                    return Reply::NilArray;
+                }
+            }
+            match left_micros {
+                None => woken.await,
+                Some(left) => {
+                    let left = Duration::from_micros(left.unsigned_abs());
+                    future::select(woken, pin!(self.shared.machine.sleep(left))).await;
                 }
             }
         }

@@ -62,6 +62,11 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
                 }
                 if let Some(wait) = self.client.wait.take() {
                     Reply::count(self.server.wait(wait).await).encode(&mut self.output, self.client.protocol);
+                } else if let Some(blocked) = self.client.blocked.take() {
+                    let reply =
+                        self.read_until(self.server.wait_for_elements(self.client.id, blocked)).await?;
+                    self.client.written_offset = self.server.core().replication.offset;
+                    reply.encode(&mut self.output, self.client.protocol);
                 } else if !stopped {
                     break;
                 }
@@ -77,6 +82,23 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         match select(pin!(read), pin!(wake.pending.notified())).await {
             Either::Left((read, _)) => read.map(Some),
             Either::Right(_) => Ok(None),
+        }
+    }
+
+    /// Waits for `reply`, and meanwhile reads requests: a client that leaves gets no elements any more.
+    async fn read_until(&mut self, reply: impl Future<Output = Reply>) -> io::Result<Reply> {
+        let mut reply = pin!(reply);
+        loop {
+            let read = match select(reply.as_mut(), pin!(self.stream.read_buf(&mut self.input))).await {
+                Either::Left((reply, _)) => return Ok(reply),
+                Either::Right((read, _)) => read?,
+            };
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if self.input.len() >= INPUT_BYTES_MAX {
+                return Err(io::Error::other("the requests that wait exceed client-query-buffer-limit"));
+            }
         }
     }
 
@@ -115,8 +137,9 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
     }
 
     fn must_stop(&self) -> bool {
-        let Client { is_closing, wait, feed, .. } = &self.client;
-        *is_closing || wait.is_some() || feed.is_some() || self.output.len() >= OUTPUT_BYTES_MAX
+        let Client { is_closing, wait, blocked, feed, .. } = &self.client;
+        let waits = wait.is_some() || blocked.is_some() || feed.is_some();
+        *is_closing || waits || self.output.len() >= OUTPUT_BYTES_MAX
     }
 
     async fn send(&mut self) -> io::Result<()> {
@@ -179,6 +202,7 @@ impl<M, S> Drop for Connection<'_, M, S> {
         core.connected -= 1;
         core.replication.remove(self.client.id);
         core.watches.remove(self.client.id);
+        core.state.wishes.remove(self.client.id);
         core.state.channels.remove(self.client.id);
     }
 }

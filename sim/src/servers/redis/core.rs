@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use super::channels::Wake;
 use super::effects::encode_unit;
+use super::keyspace::Keyspace;
 use super::lua::{Digest, Script};
 use super::persistence::Journal;
 use super::replication::{Feed, Replication};
 use super::reply::Protocol;
 use super::state::{Record, State};
 use super::transaction::Transaction;
+use super::waiting::Blocked;
 use super::watch::Watches;
 
 /// The state that all connections share.
@@ -40,6 +42,8 @@ pub(crate) struct Client {
     pub(crate) id: u64,
     /// The name that CLIENT SETNAME gave it.
     pub(crate) name: Vec<u8>,
+    /// The number of the database that SELECT chose.
+    pub(crate) database: usize,
     /// The protocol that HELLO chose.
     pub(crate) protocol: Protocol,
     /// The connection ends once the reply is sent.
@@ -52,6 +56,8 @@ pub(crate) struct Client {
     pub(crate) written_offset: u64,
     /// Set by WAIT: the reply is sent when enough replicas have acknowledged.
     pub(crate) wait: Option<Wait>,
+    /// Set by commands like BLPOP: the reply is sent when there are elements, or when the time is up.
+    pub(crate) blocked: Option<Blocked>,
     /// Set by PSYNC: the connection belongs to a replica from now on.
     pub(crate) feed: Option<Feed>,
     /// Notified of published messages; set by the first SUBSCRIBE.
@@ -76,6 +82,11 @@ impl Core {
         Client { id: self.clients, ..Client::default() }
     }
 
+    /// Returns the number of keys in all databases, including expired ones that are still stored.
+    pub(crate) fn keys(&self) -> usize {
+        self.state.databases().iter().map(Keyspace::len).sum()
+    }
+
     /// Passes the effects of the last command to the append-only file and to the replicas.
     pub(crate) fn publish(&mut self) {
         self.watches.touch(&self.state.record.effects);
@@ -85,6 +96,10 @@ impl Core {
         }
         self.unit.clear();
         encode_unit(&self.state.record.effects, &mut self.unit);
+        if self.unit.is_empty() {
+            // A change that concerns clients that watch the key, such as LTRIM of nothing.
+            return;
+        }
         self.journal.add(&self.unit);
         self.replication.send(&self.unit, self.state.now_micros);
     }

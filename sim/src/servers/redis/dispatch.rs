@@ -10,6 +10,13 @@ impl Core {
     /// Runs one request. `args` holds at least the command's name.
     pub(crate) fn execute(&mut self, client: &mut Client, args: Args<'_>, now_micros: i64) -> Reply {
         self.state.now_micros = now_micros;
+        self.state.select(client.database);
+        let reply = self.respond(client, args);
+        client.database = self.state.selected();
+        reply
+    }
+
+    fn respond(&mut self, client: &mut Client, args: Args<'_>) -> Reply {
         match self.admit(args) {
             Ok(command) => {
                 if let Some(reply) = channels::while_listening(self, client, command.name, args) {
@@ -18,7 +25,10 @@ impl Core {
                 let version = self.state.version;
                 let transaction = client.transaction.as_mut();
                 let queued = transaction.and_then(|queue| queue.queue(command, args, version));
-                queued.unwrap_or_else(|| self.carry_out(command, client, args))
+                queued.unwrap_or_else(|| {
+                    self.state.may_wait = true;
+                    self.carry_out(command, client, args)
+                })
             }
             Err(refusal) => transaction::refuse(self, client, args, refusal),
         }
@@ -46,7 +56,7 @@ impl Core {
     /// Runs an admitted command.
     fn carry_out(&mut self, command: &Command, client: &mut Client, args: Args<'_>) -> Reply {
         match command.run {
-            Run::Keys(run) => self.state.execute(command.name, run, args),
+            Run::Keys(run) | Run::Clients(run) => self.state.execute(command.name, run, args),
             Run::Server(run) => {
                 self.state.executed(command.name);
                 self.run(run, client, args)
@@ -89,10 +99,13 @@ impl Core {
             Err(reply) => return reply,
         };
         client.is_in_exec = true;
+        self.state.may_wait = false;
         let mut replies: Vec<Reply> = Vec::with_capacity(commands.len());
         for (command, args) in &commands {
             let protocol = client.protocol;
             let reply = self.carry_out(command, client, args.args());
+            // CLIENT INFO tells the database that the transaction has selected.
+            client.database = self.state.selected();
             if client.protocol != protocol {
                 // HELLO changed the protocol: earlier replies are sent in the former one.
                 replies.iter_mut().for_each(|reply| *reply = reply.encoded(protocol));

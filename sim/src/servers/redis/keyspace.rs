@@ -1,18 +1,22 @@
-//! The keys: strings by name, some with an expiry.
+//! The keys of one database: values by name, some with an expiry.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use super::effects::KeyValue;
+use super::value::Value;
 
 /// A key's value and expiry.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) value: Arc<[u8]>,
+    pub(crate) value: Value,
     /// Milliseconds since the Unix epoch on the server's wall clock, as in Redis: a clock that steps forward
     /// expires keys at once, one that steps back prolongs them.
     pub(crate) expires_at: Option<i64>,
+    /// The last use, in microseconds on the wall clock.
+    pub(crate) used_micros: Cell<i64>,
 }
 
 /// All keys, in order of their names.
@@ -25,6 +29,11 @@ pub(crate) struct Keyspace {
 }
 
 impl Entry {
+    /// Creates an entry at the time `now_micros`.
+    pub(crate) fn new(value: Value, expires_at: Option<i64>, now_micros: i64) -> Self {
+        Self { value, expires_at, used_micros: Cell::new(now_micros) }
+    }
+
     /// Returns true if the key has expired at `now_ms`. A key lives through the millisecond of its expiry, as
     /// in Redis.
     pub(crate) fn is_expired(&self, now_ms: i64) -> bool {
@@ -36,6 +45,11 @@ impl Keyspace {
     /// Returns the entry of `key`, expired or not.
     pub(crate) fn entry(&self, key: &[u8]) -> Option<&Entry> {
         self.entries.get(key)
+    }
+
+    /// Returns the entry of `key`, to change its value.
+    pub(crate) fn entry_mut(&mut self, key: &[u8]) -> Option<&mut Entry> {
+        self.entries.get_mut(key)
     }
 
     /// Stores `entry` under `key` and returns the key's name and the former entry.
@@ -54,7 +68,7 @@ impl Keyspace {
         let value = {
             let entry = self.entries.get_mut(key)?;
             entry.expires_at = at;
-            entry.value.clone()
+            entry.value.text().cloned()
         };
         let name: Arc<[u8]> = key.into();
         if let Some(at) = at {
@@ -72,7 +86,7 @@ impl Keyspace {
         self.due.clear();
         std::mem::take(&mut self.entries)
             .into_iter()
-            .map(|(key, entry)| KeyValue { key, value: entry.value })
+            .map(|(key, entry)| KeyValue { key, value: entry.value.text().cloned() })
             .collect()
     }
 

@@ -1,17 +1,18 @@
 //! A Redis server, version 7.0, as far as lock clients can observe one. [`Version`] adds the commands by
 //! which newer servers release and renew locks.
 //!
-//! Left out on purpose: values other than strings, databases other than 0, channel patterns, access control,
-//! and the Lua libraries `cjson`, `cmsgpack`, `struct` and `bit`. A command that is left out gets Redis'
-//! answer to an unknown one. Keys are listed in order; Redis lists them in no order. A script that does not
-//! end is stopped with an error after twenty million instructions; Redis lets it run and answers BUSY to
-//! other clients.
+//! Left out on purpose: streams, bits and HyperLogLogs, channel patterns, access control, and the Lua
+//! libraries `cjson`, `cmsgpack`, `struct` and `bit`. A command that is left out gets Redis' answer to an
+//! unknown one. Keys are listed in order, and so are the elements of large hashes and sets; Redis lists them
+//! in no order. A script that does not end is stopped with an error after twenty million instructions; Redis
+//! lets it run and answers BUSY to other clients.
 
-// `request` and `reply` are the wire protocol, `state` and `keyspace` the data, `effects` the output of the
-// server (observers, the append-only file and replicas read one stream of effects), `command` the commands on
-// keys, `lua` scripts, `server_command` all other commands; `dispatch` runs a request, and `host` starts and
-// stops a server.
+// `request` and `reply` are the wire protocol, `value`, `keyspace` and `state` the data with `access` to it
+// by types, `effects` the output of the server (observers, the append-only file and replicas read one stream
+// of effects), `command` the commands on keys, `waiting` the clients that wait for elements, `lua` scripts,
+// `server_command` all other commands; `dispatch` runs a request, and `host` starts and stops a server.
 
+mod access;
 mod background;
 mod channels;
 mod command;
@@ -21,22 +22,29 @@ mod dispatch;
 mod effects;
 mod glob;
 mod host;
+mod json_options;
 mod keyspace;
 mod lua;
 mod number;
 mod observe;
 mod output;
 mod persistence;
+#[cfg(test)]
+mod propagation;
 mod random;
 mod replay;
 mod replication;
 mod reply;
 mod request;
 mod server_command;
+mod serving;
+mod snapshot;
 mod state;
 mod stream;
 mod transaction;
+mod value;
 mod version;
+mod waiting;
 mod watch;
 mod word;
 
@@ -62,6 +70,7 @@ use crate::world::machine::{Machine, WorldMachine};
 use connection::Connection;
 use core::{Client, Core};
 use persistence::Journal;
+use random::Rand48;
 use reply::Reply;
 use request::Args;
 use state::Record;
@@ -120,11 +129,13 @@ impl<M: Machine> Server<M> {
     pub fn new(options: ServerOptions, machine: M) -> Self {
         let mut core = Core::default();
         core.journal = Journal::open(options.persistence, &machine);
-        core.replication.id = String::from_utf8_lossy(&lua::digest(options.name.as_bytes())).into_owned();
+        let digest = lua::digest(options.name.as_bytes());
+        core.replication.id = String::from_utf8_lossy(&digest).into_owned();
+        core.state.choices = Rand48::keyed(&digest);
         core.state.is_replica = options.is_replica;
         core.state.version = options.version;
         core.journal.restore(&mut core.state);
-        sometimes!(machine, keys_restored, core.state.keyspace.len() > 0);
+        sometimes!(machine, keys_restored, core.keys() > 0);
         core.state.record.clear();
         let (wake, promoted, acknowledged) = Default::default();
         let core = Mutex::new(core);
@@ -158,7 +169,7 @@ impl<M: Machine> Server<M> {
 
     /// Removes all keys, as FLUSHALL does.
     pub fn flush(&self) {
-        self.act(|core| core.state.flush());
+        self.act(|core| core.state.flush_all());
     }
 
     /// Sets a key as part of the state in which a run begins.
@@ -178,7 +189,7 @@ impl<M: Machine> Server<M> {
 
     /// Returns the number of keys, including expired ones that are still stored.
     fn keys(&self) -> usize {
-        self.core().state.keyspace.len()
+        self.core().keys()
     }
 
     /// Returns true if it follows a primary.
@@ -191,6 +202,7 @@ impl<M: Machine> Server<M> {
         let mut record = Record::default();
         let mut core = self.core();
         core.state.now_micros = self.now_micros();
+        core.state.select(0);
         let outcome = work(&mut core);
         core.publish();
         core.journal.write();
@@ -206,6 +218,9 @@ impl<M: Machine> Server<M> {
         let mut core = self.core();
         let was_replica = core.state.is_replica;
         let reply = core.execute(client, args, self.now_micros());
+        if let Some(wish) = core.state.wish.take() {
+            client.blocked = Some(core.state.wishes.add(client.id, label, client.database, wish));
+        }
         if !core.state.record.effects.is_empty() {
             core.publish();
             client.written_offset = core.replication.offset;
@@ -214,6 +229,7 @@ impl<M: Machine> Server<M> {
             }
         }
         core.take_record(&mut client.record);
+        let served = core.serve_waiting();
         let wall_ms = core.state.now_ms();
         let is_promoted = was_replica && !core.state.is_replica;
         drop(core);
@@ -223,6 +239,7 @@ impl<M: Machine> Server<M> {
         }
         self.report(label, wall_ms, &client.record);
         client.record.clear();
+        served.iter().for_each(|(label, record)| self.report(label, wall_ms, record));
         reply
     }
 

@@ -1,5 +1,15 @@
 //! Numbers as Redis reads and writes them.
 
+mod extended;
+mod float;
+mod natural;
+
+pub(crate) use extended::Extended;
+pub(crate) use float::{parse_f64, strtod};
+
+/// The error for a text that is no number of [`parse_f64`] or [`Extended::parse`].
+pub(crate) const NOT_A_FLOAT: &str = "ERR value is not a valid float";
+
 /// Reads a whole number as Redis' `string2ll` does: no sign but `-`, no space, no leading zero, the range of
 /// `i64`.
 pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {

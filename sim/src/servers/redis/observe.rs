@@ -1,8 +1,9 @@
 //! Observers of a server: for the trace and the history.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::effects::{Effect, Removal};
+use super::effects::{Effect, KeyValue, Removal};
 use super::number::parse_i64;
 
 /// Receives everything that a server does, in order. It is called while no lock is held, so it may use the
@@ -86,16 +87,22 @@ impl Unit<'_> {
             Effect::Set { key, value, expires_at, .. } => {
                 self.emit_change("key_granted", key, value, *expires_at, |name| self.fencing_token(name));
             }
-            Effect::Extended { key, value, expires_at } => {
+            Effect::Extended { key, value: Some(value), expires_at } => {
                 self.emit_change("key_extended", key, value, *expires_at, |_| None);
             }
-            Effect::Removed { key, value, cause } => self.emit_removal(key, value, *cause),
+            Effect::Removed { key, value: Some(value), cause } => self.emit_removal(key, value, *cause),
             Effect::Flushed { entries } => {
-                entries
-                    .iter()
-                    .for_each(|entry| self.emit_removal(&entry.key, &entry.value, Removal::Deleted));
+                for KeyValue { key, value } in entries {
+                    value.iter().for_each(|value| self.emit_removal(key, value, Removal::Deleted));
+                }
             }
-            Effect::Counted { .. } => {}
+            // Collections are no locks of `dlock`, and the same key in another database is the same lock.
+            Effect::Counted { .. }
+            | Effect::Changed { .. }
+            | Effect::Command { .. }
+            | Effect::Selected { .. }
+            | Effect::Extended { value: None, .. }
+            | Effect::Removed { value: None, .. } => {}
         }
     }
 
@@ -112,7 +119,7 @@ impl Unit<'_> {
             target: "server",
             event,
             resource_id_hash = dlock::id_hash(name),
-            owner_token_prefix = dlock::owner_prefix(&String::from_utf8_lossy(owner)),
+            owner_token_prefix = &*prefix_of(owner),
             fencing_token = fencing_token(name),
             ttl_millis = expires_at.map(|at| u64::try_from(at.saturating_sub(self.wall_ms)).unwrap_or(0)),
             client = self.client,
@@ -125,7 +132,7 @@ impl Unit<'_> {
             target: "server",
             event = if cause == Removal::Expired { "key_expired" } else { "key_deleted" },
             resource_id_hash = dlock::id_hash(name),
-            owner_token_prefix = dlock::owner_prefix(&String::from_utf8_lossy(owner)),
+            owner_token_prefix = &*prefix_of(owner),
             client = self.client,
             detail = (cause == Removal::Evicted).then_some("evicted"),
         );
@@ -144,6 +151,15 @@ impl Unit<'_> {
     }
 }
 
+/// Returns the part of an owner token that a history shows. Of one that can't be printed, such as random
+/// bytes, it is the first four bytes in hexadecimal digits.
+fn prefix_of(owner: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(owner) {
+        Ok(text) if !text.chars().any(char::is_control) => dlock::owner_prefix(text).into(),
+        _ => owner.iter().take(4).map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
 /// As [`LockView::lock_of`], for the keys of [`dlock::LockKey`] alone.
 fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
     let key = std::str::from_utf8(key).ok()?;
@@ -151,5 +167,20 @@ fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
         (name, "owner") => Some((name, Part::Owner)),
         (name, "fence") => Some((name, Part::Fence)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_that_can_not_be_printed_are_told_apart() {
+        assert_eq!(prefix_of(b"a:7f3c9e12aaaa"), "a:7f3c9e12");
+        assert_eq!(prefix_of("zoë:7f3c9e12aaaa".as_bytes()), "zoë:7f3c9e12");
+        assert_eq!(prefix_of(b"\xff\x00\x10\xab\x01"), "ff0010ab");
+        assert_ne!(prefix_of(b"\xff\xfe\xfd\xfc\xfb"), prefix_of(b"\xff\xfe\xfd\xfb\xfb"));
+        // A line of a log holds no control characters.
+        assert_eq!(prefix_of(b"a\nb"), "610a62");
     }
 }

@@ -1,5 +1,6 @@
 //! The generator behind `math.random`: `drand48`, of which Redis has its own copy, so that scripts draw the
-//! same numbers on every machine. Source: `rand.c` of Redis.
+//! same numbers on every machine. Source: `rand.c` of Redis. A second one, whose seed is the server's name,
+//! makes the random choices of commands.
 
 /// The 48 bits of the generator.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,16 @@ impl Default for Rand48 {
 impl Rand48 {
     pub(crate) fn seeded(seed: i32) -> Self {
         Self(u64::from(seed.cast_unsigned()) << 16 | 0x330E)
+    }
+
+    /// Returns the generator of a server's random choices; `digest` is that of the server's name.
+    pub(crate) fn keyed(digest: &[u8]) -> Self {
+        Self(digest.iter().fold(0, |state: u64, byte| state.wrapping_mul(31).wrapping_add(u64::from(*byte))))
+    }
+
+    /// Draws a number below `limit`, which must be above 0 and is far below 2^31.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.next_u31() as usize % limit
     }
 
     /// Returns the next number below 2^31.

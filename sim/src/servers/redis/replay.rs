@@ -8,6 +8,8 @@ use super::state::State;
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     unit: Option<Vec<ArgBuffer>>,
+    /// The database that the commands have selected.
+    database: usize,
 }
 
 impl Replay {
@@ -20,27 +22,30 @@ impl Replay {
             self.unit = Some(Vec::new());
         } else if args.at(0).eq_ignore_ascii_case(b"exec") {
             let unit = self.unit.take().unwrap_or_default();
-            unit.iter().for_each(|command| run(state, command.args()));
+            unit.iter().for_each(|command| self.run(state, command.args()));
         } else if let Some(unit) = &mut self.unit {
             let mut command = ArgBuffer::default();
             args.iter().for_each(|arg| command.push(arg));
             unit.push(command);
         } else {
-            run(state, args);
+            self.run(state, args);
         }
     }
 
     pub(crate) fn is_between_units(&self) -> bool {
         self.unit.is_none()
     }
-}
 
-fn run(state: &mut State, args: Args<'_>) {
-    if let Lookup::Found(command) = command::look_up(args, state.version)
-        && let Run::Keys(run) = command.run
-    {
-        state.is_replaying = true;
-        run(state, args);
-        state.is_replaying = false;
+    fn run(&mut self, state: &mut State, args: Args<'_>) {
+        if let Lookup::Found(command) = command::look_up(args, state.version)
+            && let Run::Keys(run) = command.run
+        {
+            state.is_replaying = true;
+            state.select(self.database);
+            // A command that failed on the primary is not in the stream.
+            let _ = run(state, args);
+            self.database = state.selected();
+            state.is_replaying = false;
+        }
     }
 }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::effects::Effect;
-use super::keyspace::Keyspace;
 use super::output::{Backlog, REPLICA};
 use super::reply::{Protocol, Reply};
+use super::snapshot::snapshot;
 use super::state::State;
 
 /// The stream to one replica.
@@ -51,7 +50,7 @@ impl Replication {
         let mut start = Vec::new();
         Reply::Status(format!("FULLRESYNC {id} {offset}").into_bytes().into())
             .encode(&mut start, Protocol::Resp2);
-        Reply::bulk(snapshot(&state.keyspace)).encode(&mut start, Protocol::Resp2);
+        Reply::bulk(snapshot(state)).encode(&mut start, Protocol::Resp2);
         let (sender, effects) = unbounded_channel();
         let overrun = Arc::new(Notify::new());
         links.push(Link {
@@ -105,14 +104,4 @@ impl Replication {
     pub(crate) fn acknowledged(&self, offset: u64) -> usize {
         self.links.iter().filter(|link| link.acknowledged >= offset).count()
     }
-}
-
-/// Returns the commands that restore all keys.
-fn snapshot(keyspace: &Keyspace) -> Vec<u8> {
-    let mut snapshot = Vec::new();
-    for (key, entry) in keyspace.iter() {
-        let (key, value, expires_at) = (key.clone(), entry.value.clone(), entry.expires_at);
-        Effect::Set { key, value, expires_at, former: None }.encode(&mut snapshot);
-    }
-    snapshot
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::number::push_i64;
+use super::number::{format_f64, push_i64};
 
 /// The answer to one command.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +26,14 @@ pub(crate) enum Reply {
     Array(Vec<Reply>),
     /// Names and values: `%1` in RESP3, an array of both in turn in RESP2.
     Map(Vec<(&'static str, Reply)>),
+    /// `~2` in RESP3, an array in RESP2.
+    Set(Vec<Reply>),
+    /// `,1.5` in RESP3, a bulk in RESP2.
+    Double(f64),
+    /// Keys and values: `%1` in RESP3, an array of both in turn in RESP2.
+    Pairs(Vec<(Reply, Reply)>),
+    /// Pairs: an array of arrays in RESP3, one array of all elements in RESP2.
+    Nested(Vec<(Reply, Reply)>),
     /// An encoded reply, in the protocol that the client spoke before it changed to another.
     Encoded(Arc<[u8]>),
     /// Text for people: `=7` in RESP3, a bulk in RESP2.
@@ -75,6 +83,11 @@ impl Reply {
         Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
     }
 
+    /// Returns an array of texts.
+    pub(crate) fn texts(texts: impl IntoIterator<Item = Arc<[u8]>>) -> Self {
+        Self::Array(texts.into_iter().map(Self::Bulk).collect())
+    }
+
     pub(crate) fn is_error(&self) -> bool {
         matches!(self, Self::Error(_))
     }
@@ -85,6 +98,21 @@ impl Reply {
         let mut out = Vec::new();
         self.encode(&mut out, protocol);
         Self::Encoded(out.into())
+    }
+
+    fn encode_pairs(&self, pairs: &[(Reply, Reply)], out: &mut Vec<u8>, protocol: Protocol) {
+        let is_nested = protocol == Protocol::Resp3 && matches!(self, Self::Nested(_));
+        match protocol {
+            Protocol::Resp2 => push_length(out, b'*', 2 * pairs.len()),
+            Protocol::Resp3 => push_length(out, if is_nested { b'*' } else { b'%' }, pairs.len()),
+        }
+        for (one, other) in pairs {
+            if is_nested {
+                push_length(out, b'*', 2);
+            }
+            one.encode(out, protocol);
+            other.encode(out, protocol);
+        }
     }
 
     /// Appends the encoded reply.
@@ -101,6 +129,15 @@ impl Reply {
                 push_length(out, b'*', items.len());
                 items.iter().for_each(|item| item.encode(out, protocol));
             }
+            Self::Set(items) => {
+                push_length(out, if protocol == Protocol::Resp3 { b'~' } else { b'*' }, items.len());
+                items.iter().for_each(|item| item.encode(out, protocol));
+            }
+            Self::Double(number) if protocol == Protocol::Resp3 => {
+                push_line(out, b',', format_f64(*number).as_bytes());
+            }
+            Self::Double(number) => push_bulk(out, format_f64(*number).as_bytes()),
+            Self::Pairs(pairs) | Self::Nested(pairs) => self.encode_pairs(pairs, out, protocol),
             Self::Push(items) => {
                 push_length(out, if protocol == Protocol::Resp3 { b'>' } else { b'*' }, items.len());
                 items.iter().for_each(|item| item.encode(out, protocol));

@@ -1,20 +1,29 @@
-//! The data that commands work on: the keyspace, the time of the running command, and the record of its
+//! The data that commands work on: the keyspaces, the time of the running command, and the record of its
 //! effects.
 
 use std::sync::Arc;
 
 use super::channels::Channels;
 use super::effects::{Effect, KeyValue, Removal};
+use super::json_options::JsonOptions;
 use super::keyspace::{Entry, Keyspace};
 use super::random::Rand48;
 use super::reply::Reply;
 use super::request::Args;
+use super::value::{Text, Value};
 use super::version::Version;
+use super::waiting::{Wish, WishList};
+
+/// The number of databases, as in Redis without a configuration.
+pub(crate) const DATABASES: usize = 16;
 
 /// The server's data. A script takes it into the interpreter while it runs.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    pub(crate) keyspace: Keyspace,
+    /// The databases up to the highest that was ever selected.
+    databases: Databases,
+    /// The database of the running command.
+    selected: usize,
     /// The wall clock when the running command or script began. It stays the same until the end: a key that
     /// exists when a script begins exists until the script ends.
     pub(crate) now_micros: i64,
@@ -25,6 +34,13 @@ pub(crate) struct State {
     /// The running command comes from the append-only file or from the primary. It still sees expired keys:
     /// their removal comes as a command of its own.
     pub(crate) is_replaying: bool,
+    /// The running command comes right from a client, so that it may wait: it is not in a script or a
+    /// transaction.
+    pub(crate) may_wait: bool,
+    /// The elements that the running command waits for, if it does.
+    pub(crate) wish: Option<Wish<Self>>,
+    /// The clients that wait for elements.
+    pub(crate) wishes: WishList<Self>,
     /// The effects and commands since the record was last taken.
     pub(crate) record: Record,
     /// Commands executed since the server started, those inside scripts included.
@@ -33,8 +49,24 @@ pub(crate) struct State {
     pub(crate) expired: u64,
     /// The generator behind `math.random`.
     pub(crate) random: Rand48,
+    /// The options of the scripts' library `cjson`.
+    pub(crate) json: JsonOptions,
+    /// The generator of random choices among keys, members and fields.
+    pub(crate) choices: Rand48,
+    /// The memory of collections that were copied or combined since the last count, in bytes.
+    pub(crate) copied_bytes: usize,
     /// The subscribers of channels.
     pub(crate) channels: Channels,
+}
+
+/// The databases by number. There is always database 0.
+#[derive(Debug)]
+struct Databases(Vec<Keyspace>);
+
+impl Default for Databases {
+    fn default() -> Self {
+        Self(vec![Keyspace::default()])
+    }
 }
 
 /// The effects and the names of the commands that were executed, in order.
@@ -44,6 +76,8 @@ pub(crate) struct Record {
     pub(crate) commands: Vec<&'static str>,
     /// The commands that were refused as unknown.
     pub(crate) unknown: Vec<String>,
+    /// The database of the last effect.
+    database: usize,
 }
 
 impl Record {
@@ -58,6 +92,28 @@ impl Record {
         }
     }
 
+    /// Adds an effect in the database numbered `database`.
+    pub(crate) fn add(&mut self, database: usize, effect: Effect) {
+        self.select(database);
+        self.effects.push(effect);
+    }
+
+    /// Notes that the next effects are in this database. Returns the former one.
+    pub(crate) fn select(&mut self, database: usize) -> usize {
+        if self.database != database {
+            self.effects.push(Effect::Selected { database });
+        }
+        std::mem::replace(&mut self.database, database)
+    }
+
+    /// Takes back what [`Record::select`] has noted last, if no effect has followed.
+    pub(crate) fn unselect(&mut self, former: usize) {
+        if self.database != former {
+            self.effects.pop();
+            self.database = former;
+        }
+    }
+
     /// Returns true if a key expired.
     pub(crate) fn has_expired(&self) -> bool {
         let is_expiry = |effect: &Effect| matches!(effect, Effect::Removed { cause: Removal::Expired, .. });
@@ -68,6 +124,7 @@ impl Record {
         self.effects.clear();
         self.commands.clear();
         self.unknown.clear();
+        self.database = 0;
     }
 }
 
@@ -80,11 +137,11 @@ impl State {
     pub(crate) fn execute(
         &mut self,
         name: &'static str,
-        run: fn(&mut State, Args<'_>) -> Reply,
+        run: fn(&mut State, Args<'_>) -> Result<Reply, Reply>,
         args: Args<'_>,
     ) -> Reply {
         self.executed(name);
-        run(self, args)
+        run(self, args).unwrap_or_else(|error| error)
     }
 
     pub(crate) fn executed(&mut self, name: &'static str) {
@@ -92,47 +149,103 @@ impl State {
         self.record.commands.push(name);
     }
 
-    /// Returns the entry of `key`. A primary removes an expired one; it is not returned.
+    /// Returns the keys of the selected database.
+    pub(crate) fn keyspace(&self) -> &Keyspace {
+        &self.databases.0[self.selected]
+    }
+
+    pub(crate) fn keyspace_mut(&mut self) -> &mut Keyspace {
+        &mut self.databases.0[self.selected]
+    }
+
+    /// Returns the databases up to the highest that was ever selected.
+    pub(crate) fn databases(&self) -> &[Keyspace] {
+        &self.databases.0
+    }
+
+    /// Returns the number of the selected database.
+    pub(crate) fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// Selects the database of the following commands.
+    pub(crate) fn select(&mut self, database: usize) {
+        if database >= self.databases.0.len() {
+            self.databases.0.resize_with(database + 1, Keyspace::default);
+        }
+        self.selected = database;
+    }
+
+    /// Runs `work` in another database.
+    pub(crate) fn within<T>(&mut self, database: usize, work: impl FnOnce(&mut Self) -> T) -> T {
+        let selected = self.selected;
+        self.select(database);
+        let outcome = work(self);
+        self.selected = selected;
+        outcome
+    }
+
+    /// Swaps the contents of two databases.
+    pub(crate) fn swap(&mut self, one: usize, other: usize) {
+        self.within(one.max(other), |state| state.databases.0.swap(one, other));
+    }
+
+    /// Returns the entry of `key`, and notes its use. A primary removes an expired one; it is not returned.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Option<&Entry> {
+        let now_micros = self.now_micros;
+        let entry = self.peek(key)?;
+        entry.used_micros.set(now_micros);
+        Some(entry)
+    }
+
+    /// As [`State::lookup`], for commands that do not count as a use.
+    pub(crate) fn peek(&mut self, key: &[u8]) -> Option<&Entry> {
         let now_ms = self.now_ms();
-        let none_is_due = self.keyspace.next_due().is_none_or(|at| now_ms <= at);
-        if !none_is_due && self.keyspace.entry(key)?.is_expired(now_ms) && !self.is_replaying {
+        let none_is_due = self.keyspace().next_due().is_none_or(|at| now_ms <= at);
+        if !none_is_due && self.keyspace().entry(key)?.is_expired(now_ms) && !self.is_replaying {
             if !self.is_replica {
                 self.remove(key, Removal::Expired);
             }
             return None;
         }
-        self.keyspace.entry(key)
-    }
-
-    pub(crate) fn value(&mut self, key: &[u8]) -> Option<Arc<[u8]>> {
-        self.lookup(key).map(|entry| entry.value.clone())
+        self.keyspace().entry(key)
     }
 
     pub(crate) fn set(&mut self, key: &[u8], value: Arc<[u8]>, expires_at: Option<i64>) {
-        let (key, former) = self.keyspace.insert(key, Entry { value: value.clone(), expires_at });
-        let former = former.map(|entry| entry.value);
-        self.record.effects.push(Effect::Set { key, value, expires_at, former });
+        let entry = Entry::new(value.clone().into(), expires_at, self.now_micros);
+        let (key, former) = self.keyspace_mut().insert(key, entry);
+        let former = former.and_then(|entry| entry.value.text().cloned());
+        self.emit(Effect::Set { key, value, expires_at, former });
+    }
+
+    /// As [`State::set`], for a string that was made in another way than by SET.
+    pub(crate) fn set_text(&mut self, key: &[u8], text: Text, expires_at: Option<i64>) {
+        let value = text.bytes.clone();
+        let entry = Entry::new(Value::String(text), expires_at, self.now_micros);
+        let (key, former) = self.keyspace_mut().insert(key, entry);
+        let former = former.and_then(|entry| entry.value.text().cloned());
+        self.emit(Effect::Set { key, value, expires_at, former });
     }
 
     /// Sets a counter to `value`, which differs from the former by `by`, and keeps its expiry.
     pub(crate) fn count(&mut self, key: &[u8], value: i64, by: i64) {
-        let expires_at = self.keyspace.entry(key).and_then(|entry| entry.expires_at);
-        let text = super::number::with_i64(value, |text| Arc::from(text));
-        let (key, _) = self.keyspace.insert(key, Entry { value: text, expires_at });
-        self.record.effects.push(Effect::Counted { key, value, by });
+        let expires_at = self.keyspace().entry(key).and_then(|entry| entry.expires_at);
+        let text = super::number::with_i64(value, |text| Arc::<[u8]>::from(text));
+        let entry = Entry::new(text.into(), expires_at, self.now_micros);
+        let (key, _) = self.keyspace_mut().insert(key, entry);
+        self.emit(Effect::Counted { key, value, by });
     }
 
     pub(crate) fn expire_at(&mut self, key: &[u8], at: Option<i64>) {
-        if let Some(KeyValue { key, value }) = self.keyspace.expire_at(key, at) {
-            self.record.effects.push(Effect::Extended { key, value, expires_at: at });
+        if let Some(KeyValue { key, value }) = self.keyspace_mut().expire_at(key, at) {
+            self.emit(Effect::Extended { key, value, expires_at: at });
         }
     }
 
     /// Removes `key`. Returns whether it existed.
     pub(crate) fn remove(&mut self, key: &[u8], cause: Removal) -> bool {
-        let Some((key, entry)) = self.keyspace.remove(key) else { return false };
-        self.record_removal(key, entry, cause);
+        let Some((key, entry)) = self.keyspace_mut().remove(key) else { return false };
+        self.record_removal(key, &entry, cause);
         true
     }
 
@@ -141,22 +254,53 @@ impl State {
         self.lookup(key).is_some() && self.remove(key, Removal::Deleted)
     }
 
+    /// Removes all keys of the selected database.
     pub(crate) fn flush(&mut self) {
-        let entries = self.keyspace.clear();
-        self.record.effects.push(Effect::Flushed { entries });
+        let entries = self.keyspace_mut().clear();
+        self.emit(Effect::Flushed { entries });
+    }
+
+    /// Removes all keys of all databases.
+    pub(crate) fn flush_all(&mut self) {
+        self.within(0, |state| {
+            state.as_command(&[b"FLUSHALL"], |state| {
+                (0..state.databases.0.len()).for_each(|database| state.within(database, Self::flush));
+            });
+        });
     }
 
     /// Removes every expired key.
     pub(crate) fn expire_due(&mut self) {
-        while let Some((key, entry)) = self.keyspace.pop_due(self.now_ms()) {
-            self.record_removal(key, entry, Removal::Expired);
+        for database in 0..self.databases.0.len() {
+            self.within(database, |state| {
+                while let Some((key, entry)) = {
+                    let now_ms = state.now_ms();
+                    state.keyspace_mut().pop_due(now_ms)
+                } {
+                    state.record_removal(key, &entry, Removal::Expired);
+                }
+            });
         }
     }
 
-    fn record_removal(&mut self, key: Arc<[u8]>, entry: Entry, cause: Removal) {
+    /// Lets the client wait for elements. Returns `otherwise` if the running command may not wait.
+    pub(crate) fn wait(&mut self, wish: Wish<Self>, otherwise: Reply) -> Reply {
+        if !self.may_wait {
+            return otherwise;
+        }
+        self.wish = Some(wish);
+        Reply::Silence
+    }
+
+    /// Adds an effect to the record.
+    pub(crate) fn emit(&mut self, effect: Effect) {
+        self.record.add(self.selected, effect);
+    }
+
+    fn record_removal(&mut self, key: Arc<[u8]>, entry: &Entry, cause: Removal) {
         if cause == Removal::Expired {
             self.expired += 1;
         }
-        self.record.effects.push(Effect::Removed { key, value: entry.value, cause });
+        self.emit(Effect::Removed { key, value: entry.value.text().cloned(), cause });
     }
 }

@@ -123,7 +123,7 @@ impl Follower {
     }
 
     fn apply_snapshot(&mut self, core: &mut Core, snapshot: &[u8]) {
-        core.state.flush();
+        core.state.flush_all();
         let (mut read, mut parser) = (0, RequestParser::default());
         while let Ok(Some(size)) = parser.parse(&snapshot[read..]) {
             self.replay.apply(&mut core.state, parser.args(&snapshot[read..]));

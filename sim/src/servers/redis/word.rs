@@ -14,11 +14,11 @@ impl Word {
         Self(u128::from(half(first)) << 64 | u128::from(half(rest)))
     }
 
-    /// Returns the word's first place in a hash table of 256 places.
+    /// Returns the word's first place in a hash table of 1024 places.
     pub(crate) const fn place(self) -> usize {
         let folded = (self.0 >> 64) as u64 ^ self.0 as u64;
         // Multiplying by the golden ratio spreads words with the same beginning.
-        (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+        (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize
     }
 
     /// Returns the word for a name in lower case, at compile time.

@@ -1,6 +1,7 @@
-//! Faults: overlapping ones, pauses, triggers, repeats, and one defined outside the crate.
+//! Faults: overlapping ones, pauses, triggers, repeats, lookups, and one defined outside the crate.
 
 mod cancels;
+mod dns;
 mod flap;
 mod overlaps;
 mod pauses;

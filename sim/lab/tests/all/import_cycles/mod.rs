@@ -16,8 +16,9 @@ use imports::{Imports, between_files};
 use tree::Tree;
 
 /// The libraries to check, each with its folder.
-const LIBRARIES: [(&str, &str); 11] = [
+const LIBRARIES: [(&str, &str); 12] = [
     ("dlock_runtime", "dlock/runtime"),
+    ("sim_host", "sim/host"),
     ("dlock_zookeeper", "dlock/zookeeper"),
     ("dlock", "dlock"),
     ("history", "history"),

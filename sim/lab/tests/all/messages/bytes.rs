@@ -65,6 +65,21 @@ fn said(capture: &Capture, side: &str) -> Vec<(Vec<u8>, String)> {
     messages.map(|message| (message.bytes, message.words)).collect()
 }
 
+/// HPACK carries any bytes, while HTTP allows no control characters in a header.
+#[test]
+fn a_path_with_a_line_break_is_read_as_one_line() {
+    let frame = |kind: u8, flags: u8, payload: &[u8]| {
+        [&[0, 0, payload.len() as u8, kind, flags, 0, 0, 0, 1], payload].concat()
+    };
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    // A literal with the name `:path`, which is 4 in HPACK's static table.
+    let headers = frame(1, 4, b"\x04\x0c/Kv/Ran\r\nge!");
+    let request = [preface, headers, frame(0, 0, &[0; 5])].concat();
+    let said = said(&capture(2379, vec![(Side::Opener, request)]), "a");
+    let words: Vec<&str> = said.iter().map(|(_, words)| words.as_str()).collect();
+    assert_eq!(words, ["Ran\u{fffd}\u{fffd}ge!"]);
+}
+
 proptest! {
     #[test]
     fn random_bytes_are_all_kept(

@@ -2,13 +2,21 @@
 
 use super::support::{Client, Clock, run, server};
 
-/// Sends every request of the table, in order, to one server.
 #[test]
 fn commands_answer_as_the_live_server_did() {
+    compare(include_str!("commands.txt"));
+}
+
+#[test]
+fn commands_on_collections_answer_as_the_live_server_did() {
+    compare(include_str!("collections.txt"));
+}
+
+/// Sends every request of the table, in order, to one server.
+fn compare(table: &str) {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
-        let table = include_str!("commands.txt").lines().filter(|line| !line.starts_with('#'));
-        let lines: Vec<&str> = table.collect();
+        let lines: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
         let mut differences = Vec::new();
         for pair in lines.chunks(2) {
             let (request, expected) = (pair[0], pair[1].trim_start());

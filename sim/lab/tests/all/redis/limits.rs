@@ -34,6 +34,81 @@ fn a_script_that_takes_all_memory_is_stopped() {
     });
 }
 
+/// An interpreter keeps compiled scripts with their texts, here of 4 MiB: 70 of them are more than its
+/// memory.
+#[test]
+fn large_scripts_leave_memory_for_the_next() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        for number in 100..170 {
+            // Lua keeps equal texts once.
+            let script = format!("return #'{number}{}'", "x".repeat(4 * MIB));
+            assert_eq!(client.call_words(&["EVAL", &script, "0"]).await, format!(":{}", 4 * MIB + 3));
+        }
+    });
+}
+
+/// Before it is stopped, `load` gets some million parts of a text.
+#[test]
+fn a_script_that_loads_a_text_without_end_is_stopped() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let script = "return load(function() return ' ' end)";
+        let reply = client.call_words(&["EVAL", script, "0"]).await;
+        assert!(reply.contains("ran for too long"), "{reply}");
+    });
+}
+
+/// In Redis as here, an error in a handler of errors calls it again, up to the limit of C's stack. A handler
+/// that handles errors of its own doubles the time at each of the 200 levels.
+#[test]
+fn a_script_that_is_stopped_in_handlers_of_errors_ends() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let script = "local function handle() xpcall(error, handle) error('again') end \
+            return xpcall(error, handle)";
+        let reply = client.call_words(&["EVAL", script, "0"]).await;
+        assert!(reply.contains("ran for too long"), "{reply}");
+        assert_eq!(client.call("PING").await, "+PONG");
+    });
+}
+
+/// The server records the commands of a script until the script ends. APPEND stores the whole value each
+/// time.
+#[test]
+fn the_commands_of_a_script_take_limited_memory() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let commands = [("'SET', 'k' .. i, text", 300), ("'APPEND', 'k', text", 30), ("text", 300)];
+        for (command, count) in commands {
+            let script = format!(
+                "local text = string.rep('x', {MIB}) for i = 1, {count} do redis.pcall({command}) end \
+                 return redis.call('PING')"
+            );
+            let reply = client.call_words(&["EVAL", &script, "0"]).await;
+            assert!(reply.contains("OOM command not allowed"), "{command}: {reply}");
+            assert_eq!(client.call("FLUSHALL").await, "+OK");
+        }
+    });
+}
+
+/// Tables that have the same element twice, 23 levels of them, have a reply of 8 million elements.
+#[test]
+fn a_script_with_an_immense_reply_gets_an_error() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let scripts = [
+            "local t = {1} for _ = 1, 23 do t = {t, t} end return t",
+            "local s, t = string.rep('x', 1000000), {} for i = 1, 300 do t[i] = s end return t",
+            "local s, t = {ok = string.rep('x', 1000000)}, {} for i = 1, 300 do t[i] = s end return t",
+        ];
+        for script in scripts {
+            let reply = client.call_words(&["EVAL", script, "0"]).await;
+            assert!(reply.contains("returns more than 256 MiB"), "{script}: {}", &reply[..60]);
+        }
+    });
+}
+
 const MIB: usize = 1 << 20;
 
 /// Publishes a message of 1 MiB. Returns the number of subscribers that get it.

@@ -12,3 +12,4 @@ mod persistence;
 mod protocol;
 mod replica;
 mod scripts;
+mod waiting;

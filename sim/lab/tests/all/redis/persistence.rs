@@ -66,6 +66,42 @@ fn a_process_crash_without_power_loss_loses_nothing() {
 }
 
 #[test]
+fn collections_and_databases_survive_a_restart() {
+    run(async {
+        let clock = Clock::new();
+        let mut client = Client::new(&start(&clock, Persistence::Always));
+        for line in [
+            "HSET hash b 1 a 2",
+            "HINCRBYFLOAT hash a 0.5",
+            "SADD set x y z",
+            "SPOP set",
+            "SELECT 3",
+            "RPUSH list a b c d",
+            "BLPOP list 0",
+            "EXPIRE list 100",
+            "ZADD sorted 1 a 2 b 3 c",
+            "BZPOPMAX sorted 0",
+            "COPY list list DB 4",
+            "MOVE sorted 0",
+        ] {
+            client.call(line).await;
+        }
+        client.call("SELECT 0").await;
+        let left = client.call("SMEMBERS set").await;
+        let mut client = Client::new(&start(&clock, Persistence::Always));
+        assert_eq!(client.call("HGETALL hash").await, r#"["b", "1", "a", "2.5"]"#);
+        assert_eq!(client.call("SMEMBERS set").await, left);
+        assert_eq!(client.call("ZRANGE sorted 0 -1 WITHSCORES").await, r#"["a", "1", "b", "2"]"#);
+        for database in ["SELECT 3", "SELECT 4"] {
+            client.call(database).await;
+            assert_eq!(client.call("LRANGE list 0 -1").await, r#"["b", "c", "d"]"#);
+            assert_eq!(client.call("TTL list").await, ":100");
+            assert_eq!(client.call("DBSIZE").await, ":1");
+        }
+    });
+}
+
+#[test]
 fn every_kind_of_write_survives_a_restart() {
     run(async {
         let clock = Clock::new();

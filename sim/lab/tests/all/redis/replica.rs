@@ -49,6 +49,30 @@ fn a_replica_gets_existing_keys_and_later_writes() {
 }
 
 #[test]
+fn a_replica_gets_collections_of_all_databases() {
+    run(async {
+        let clock = Clock::new();
+        let (primary, replica) = (server(&clock), replica(&clock));
+        let (mut writer, mut reader) = (Client::new(&primary), Client::new(&replica));
+        writer.call("HSET hash b 1 a 2").await;
+        writer.call("SELECT 5").await;
+        writer.call("ZADD sorted 2 b 1 a").await;
+        follow(&replica, connect(&primary, "replica"));
+        settle().await;
+        assert_eq!(reader.call("HGETALL hash").await, r#"["b", "1", "a", "2"]"#);
+        writer.call("RPUSH list a b").await;
+        writer.call("BRPOP list 0").await;
+        settle().await;
+        assert_eq!(reader.call("EXISTS list").await, ":0");
+        reader.call("SELECT 5").await;
+        assert_eq!(reader.call("LRANGE list 0 -1").await, r#"["a"]"#);
+        assert_eq!(reader.call("ZRANGE sorted 0 -1").await, r#"["a", "b"]"#);
+        let refusal = "-READONLY You can't write against a read only replica.";
+        assert_eq!(reader.call("BLPOP list 0").await, refusal);
+    });
+}
+
+#[test]
 fn a_replica_refuses_writes() {
     run(async {
         let clock = Clock::new();

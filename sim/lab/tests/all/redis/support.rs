@@ -251,6 +251,10 @@ impl Observer for Diary {
                 Effect::Extended { key, .. } => format!("extended {}", text(key)),
                 Effect::Removed { key, cause, .. } => format!("removed {} {cause:?}", text(key)),
                 Effect::Flushed { entries } => format!("flushed {}", entries.len()),
+                Effect::Changed { key } => format!("changed {}", text(key)),
+                Effect::Selected { database } => format!("selected {database}"),
+                // The effects that it repeats follow.
+                Effect::Command { .. } => continue,
             };
             self.0.lock().unwrap().push(format!("{client}: {line}"));
         }

@@ -13,11 +13,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::Union;
 use sim::faults::{
-    Action, Call, Cancel, ClockStep, Crash, Cut, Delay, Evict, FAULTS, Fault, Faults, Lead, Link, Part,
-    Partition, Pause, Promote, Rate, Repeat, Reset, Resume, Slew, Stop, Trigger,
+    Action, Call, Cancel, ClockStep, Crash, Cut, Delay, Dns, Evict, FAULTS, Fault, Faults, Lead, Link, Part,
+    Partition, Pause, Promote, Rate, Repeat, Reset, Resume, Signal, Slew, Stop, Terminate, Trigger,
 };
 use sim::sim::{CorePhase, Expect, Latency, Network, Outcome, Rekey};
-use sim::{Schedule, Shift, Span};
+use sim::{LookUpFault, Schedule, Shift, Span};
 
 proptest! {
     #[test]
@@ -113,6 +113,11 @@ fn action_of(verb: &str) -> BoxedStrategy<Arc<dyn Action>> {
         "stop" => (process, lasts)
             .prop_map(|(process, restart_after)| action(Stop { process, restart_after }))
             .boxed(),
+        "terminate" => (process, select(Signal::ALL), span(), lasts)
+            .prop_map(|(process, signal, grace, restart_after)| {
+                action(Terminate { process, signal, grace, restart_after })
+            })
+            .boxed(),
         "promote" => process.prop_map(|replica| action(Promote { replica })).boxed(),
         "lead" => process.prop_map(|member| action(Lead { member })).boxed(),
         "evict" => {
@@ -131,6 +136,9 @@ fn action_of(verb: &str) -> BoxedStrategy<Arc<dyn Action>> {
         "reset" => link().prop_map(|link| action(Reset { link })).boxed(),
         "repeat" => (link(), of(span()), lasts)
             .prop_map(|(link, by, lasts)| action(Repeat { link, by, lasts }))
+            .boxed(),
+        "dns" => (of(process), select(LookUpFault::ALL), of(span()), lasts)
+            .prop_map(|(process, how, by, lasts)| action(Dns { process, how, by, lasts }))
             .boxed(),
         "step" => (process, shift()).prop_map(|(process, by)| action(ClockStep { process, by })).boxed(),
         "slew" => (process, shift(), span())

@@ -35,45 +35,45 @@ impl Unit {
     }
 }
 
-pub(super) fn expire(state: &mut State, args: Args<'_>) -> Reply {
+pub(super) fn expire(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     set_expiry(state, args, SECONDS, "expire")
 }
 
-pub(super) fn pexpire(state: &mut State, args: Args<'_>) -> Reply {
+pub(super) fn pexpire(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     set_expiry(state, args, MILLIS, "pexpire")
 }
 
-pub(super) fn expireat(state: &mut State, args: Args<'_>) -> Reply {
+pub(super) fn expireat(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     set_expiry(state, args, UNIX_SECONDS, "expireat")
 }
 
-pub(super) fn pexpireat(state: &mut State, args: Args<'_>) -> Reply {
+pub(super) fn pexpireat(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     set_expiry(state, args, UNIX_MILLIS, "pexpireat")
 }
 
-pub(super) fn ttl(state: &mut State, args: Args<'_>) -> Reply {
-    time_left(state, args.at(1), |at, now_ms| nearest_second(at.saturating_sub(now_ms).max(0)))
+pub(super) fn ttl(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
+    Ok(time_left(state, args.at(1), |at, now_ms| nearest_second(at.saturating_sub(now_ms).max(0))))
 }
 
-pub(super) fn pttl(state: &mut State, args: Args<'_>) -> Reply {
-    time_left(state, args.at(1), |at, now_ms| at.saturating_sub(now_ms).max(0))
+pub(super) fn pttl(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
+    Ok(time_left(state, args.at(1), |at, now_ms| at.saturating_sub(now_ms).max(0)))
 }
 
-pub(super) fn expiretime(state: &mut State, args: Args<'_>) -> Reply {
-    time_left(state, args.at(1), |at, _| nearest_second(at))
+pub(super) fn expiretime(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
+    Ok(time_left(state, args.at(1), |at, _| nearest_second(at)))
 }
 
-pub(super) fn pexpiretime(state: &mut State, args: Args<'_>) -> Reply {
-    time_left(state, args.at(1), |at, _| at)
+pub(super) fn pexpiretime(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
+    Ok(time_left(state, args.at(1), |at, _| at))
 }
 
-pub(super) fn persist(state: &mut State, args: Args<'_>) -> Reply {
+pub(super) fn persist(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let key = args.at(1);
     if state.lookup(key).is_none_or(|entry| entry.expires_at.is_none()) {
-        return Reply::Integer(0);
+        return Ok(Reply::Integer(0));
     }
     state.expire_at(key, None);
-    Reply::Integer(1)
+    Ok(Reply::Integer(1))
 }
 
 fn nearest_second(millis: i64) -> i64 {
@@ -86,30 +86,27 @@ fn invalid_expire_time(command: &str) -> Reply {
 
 fn time_left(state: &mut State, key: &[u8], answer: impl Fn(i64, i64) -> i64) -> Reply {
     let now_ms = state.now_ms();
-    Reply::Integer(match state.lookup(key) {
+    Reply::Integer(match state.peek(key) {
         None => -2,
         Some(entry) => entry.expires_at.map_or(-1, |at| answer(at, now_ms)),
     })
 }
 
-fn set_expiry(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> Reply {
-    let conditions = match Conditions::parse(args.skip(3)) {
-        Ok(conditions) => conditions,
-        Err(error) => return error,
-    };
+fn set_expiry(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> Result<Reply, Reply> {
+    let conditions = Conditions::parse(args.skip(3))?;
     let (key, now_ms) = (args.at(1), state.now_ms());
-    let Some(number) = parse_i64(args.at(2)) else { return Reply::error(NOT_AN_INTEGER) };
-    let Some(at) = unit.resolve(number, now_ms) else { return invalid_expire_time(command) };
-    let Some(entry) = state.lookup(key) else { return Reply::Integer(0) };
+    let number = parse_i64(args.at(2)).ok_or(Reply::error(NOT_AN_INTEGER))?;
+    let at = unit.resolve(number, now_ms).ok_or_else(|| invalid_expire_time(command))?;
+    let Some(entry) = state.lookup(key) else { return Ok(Reply::Integer(0)) };
     if !conditions.hold(entry.expires_at, at) {
-        return Reply::Integer(0);
+        return Ok(Reply::Integer(0));
     }
     if at <= now_ms && !state.is_replaying {
         state.delete(key);
     } else {
         state.expire_at(key, Some(at));
     }
-    Reply::Integer(1)
+    Ok(Reply::Integer(1))
 }
 
 /// The options of EXPIRE: the conditions under which the new expiry replaces the old one.

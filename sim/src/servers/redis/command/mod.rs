@@ -1,10 +1,23 @@
 //! The table of all commands with their names, arities and rights, as in `commands.def` of Redis 7.0 and of
 //! newer servers, and the functions of the commands that work on keys.
 
+mod choices;
+mod databases;
 mod expiry;
+mod hashes;
 mod keys;
+mod lists;
+mod many;
+mod object;
+mod ranges;
+mod renames;
+mod scan;
+mod set_operations;
+mod sets;
+mod sorted_sets;
 mod strings;
 mod table;
+mod timeouts;
 
 use std::borrow::Cow;
 
@@ -35,7 +48,9 @@ pub(crate) struct Command {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     /// Runs this function on the keys. Scripts may call it.
-    Keys(fn(&mut State, Args<'_>) -> Reply),
+    Keys(fn(&mut State, Args<'_>) -> Result<Reply, Reply>),
+    /// As `Keys`, but scripts may not call it.
+    Clients(fn(&mut State, Args<'_>) -> Result<Reply, Reply>),
     /// Works on the connection or the whole server: `dispatch` knows the function. Scripts may not call it.
     Server(ServerCommand),
 }
@@ -102,11 +117,19 @@ fn fits(arity: i32, arguments: usize) -> bool {
 }
 
 pub(crate) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
+pub(crate) const OUT_OF_RANGE: &str = "ERR value is out of range";
+pub(crate) const OVERFLOW: &str = "ERR increment or decrement would overflow";
+pub(crate) const NO_SUCH_KEY: &str = "ERR no such key";
 pub(crate) const SYNTAX_ERROR: &str = "ERR syntax error";
 /// The longest part of a request that an error repeats, in bytes.
 const SHOWN_BYTES_MAX: usize = 128;
 
 pub(crate) const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
+
+/// Returns the words of a command, as it is repeated by replicas.
+fn words(args: Args<'_>) -> Vec<&[u8]> {
+    args.iter().collect()
+}
 
 pub(crate) fn wrong_arity(name: &str) -> Reply {
     Reply::error_text(format!("ERR wrong number of arguments for '{name}' command"))

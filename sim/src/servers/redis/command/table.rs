@@ -1,6 +1,9 @@
 //! The table itself, in order of names, and its search.
 
-use super::{Args, Command, Reply, Run, ServerCommand, State, Version, expiry, keys, strings};
+use super::{
+    Args, Command, Reply, Run, ServerCommand, State, Version, databases, expiry, hashes, keys, lists, object,
+    renames, scan, set_operations, sets, sorted_sets, strings,
+};
 use crate::servers::redis::word::Word;
 
 /// Creates a command on keys.
@@ -8,16 +11,24 @@ const fn keys_command(
     name: &'static str,
     arity: i32,
     writes: bool,
-    run: fn(&mut State, Args<'_>) -> Reply,
+    run: fn(&mut State, Args<'_>) -> Result<Reply, Reply>,
 ) -> Command {
     Command { name, arity, subcommands: &[], writes, only: None, run: Run::Keys(run) }
 }
 
-const fn reads(name: &'static str, arity: i32, run: fn(&mut State, Args<'_>) -> Reply) -> Command {
+const fn reads(
+    name: &'static str,
+    arity: i32,
+    run: fn(&mut State, Args<'_>) -> Result<Reply, Reply>,
+) -> Command {
     keys_command(name, arity, false, run)
 }
 
-const fn writes(name: &'static str, arity: i32, run: fn(&mut State, Args<'_>) -> Reply) -> Command {
+const fn writes(
+    name: &'static str,
+    arity: i32,
+    run: fn(&mut State, Args<'_>) -> Result<Reply, Reply>,
+) -> Command {
     keys_command(name, arity, true, run)
 }
 
@@ -26,9 +37,18 @@ const fn writes_in(
     version: Version,
     name: &'static str,
     arity: i32,
-    run: fn(&mut State, Args<'_>) -> Reply,
+    run: fn(&mut State, Args<'_>) -> Result<Reply, Reply>,
 ) -> Command {
     Command { only: Some(version), ..writes(name, arity, run) }
+}
+
+/// Creates a writing command that may wait, and that scripts may not call.
+const fn waits(
+    name: &'static str,
+    arity: i32,
+    run: fn(&mut State, Args<'_>) -> Result<Reply, Reply>,
+) -> Command {
+    Command { run: Run::Clients(run), ..writes(name, arity, run) }
 }
 
 const fn server(name: &'static str, arity: i32, run: ServerCommand) -> Command {
@@ -49,14 +69,24 @@ const CLIENT: &[(&str, i32)] =
     &[("getname", 2), ("id", 2), ("info", 2), ("list", -2), ("no-evict", 3), ("setname", 3)];
 const COMMAND: &[(&str, i32)] = &[("count", 2), ("docs", -2), ("info", -2), ("list", -2)];
 const CONFIG: &[(&str, i32)] = &[("get", -3), ("resetstat", 2), ("set", -4)];
+const OBJECT: &[(&str, i32)] = &[("encoding", 3), ("freq", 3), ("help", 2), ("idletime", 3), ("refcount", 3)];
 const SCRIPT: &[(&str, i32)] = &[("exists", -3), ("flush", -2), ("kill", 2), ("load", 3)];
 
 /// All commands, sorted by name.
-static COMMANDS: [Command; 66] = [
+static COMMANDS: [Command; 168] = [
     writes("append", 3, strings::append),
+    waits("blmove", 6, lists::blmove),
+    writes("blmpop", -5, lists::blmpop),
+    waits("blpop", -3, lists::blpop),
+    waits("brpop", -3, lists::brpop),
+    waits("brpoplpush", 4, lists::brpoplpush),
+    writes("bzmpop", -5, sorted_sets::bzmpop),
+    waits("bzpopmax", -3, sorted_sets::bzpopmax),
+    waits("bzpopmin", -3, sorted_sets::bzpopmin),
     container("client", -2, ServerCommand::Client, CLIENT),
     container("command", -1, ServerCommand::Command, COMMAND),
     container("config", -2, ServerCommand::Config, CONFIG),
+    writes("copy", -3, databases::copy),
     reads("dbsize", 1, keys::dbsize),
     writes("decr", 2, strings::decr),
     writes("decrby", 3, strings::decrby),
@@ -72,21 +102,55 @@ static COMMANDS: [Command; 66] = [
     writes("expire", -3, expiry::expire),
     writes("expireat", -3, expiry::expireat),
     reads("expiretime", 2, expiry::expiretime),
-    writes("flushall", -1, keys::flush),
-    writes("flushdb", -1, keys::flush),
+    writes("flushall", -1, keys::flushall),
+    writes("flushdb", -1, keys::flushdb),
     reads("get", 2, strings::get),
     writes("getdel", 2, strings::getdel),
     writes("getex", -2, strings::getex),
+    reads("getrange", 4, strings::getrange),
     writes("getset", 3, strings::getset),
+    writes("hdel", -3, hashes::hdel),
     server("hello", -1, ServerCommand::Hello),
+    reads("hexists", 3, hashes::hexists),
+    reads("hget", 3, hashes::hget),
+    reads("hgetall", 2, hashes::hgetall),
+    writes("hincrby", 4, hashes::hincrby),
+    writes("hincrbyfloat", 4, hashes::hincrbyfloat),
+    reads("hkeys", 2, hashes::hkeys),
+    reads("hlen", 2, hashes::hlen),
+    reads("hmget", -3, hashes::hmget),
+    writes("hmset", -4, hashes::hmset),
+    reads("hrandfield", -2, hashes::hrandfield),
+    reads("hscan", -3, scan::hscan),
+    writes("hset", -4, hashes::hset),
+    writes("hsetnx", 4, hashes::hsetnx),
+    reads("hstrlen", 3, hashes::hstrlen),
+    reads("hvals", 2, hashes::hvals),
     writes("incr", 2, strings::incr),
     writes("incrby", 3, strings::incrby),
+    writes("incrbyfloat", 3, strings::incrbyfloat),
     server("info", -1, ServerCommand::Info),
     reads("keys", 2, keys::keys),
+    reads("lcs", -3, strings::lcs),
+    reads("lindex", 3, lists::lindex),
+    writes("linsert", 5, lists::linsert),
+    reads("llen", 2, lists::llen),
+    writes("lmove", 5, lists::lmove),
+    writes("lmpop", -4, lists::lmpop),
+    writes("lpop", -2, lists::lpop),
+    reads("lpos", -3, lists::lpos),
+    writes("lpush", -3, lists::lpush),
+    writes("lpushx", -3, lists::lpushx),
+    reads("lrange", 4, lists::lrange),
+    writes("lrem", 4, lists::lrem),
+    writes("lset", 4, lists::lset),
+    writes("ltrim", 4, lists::ltrim),
     reads("mget", -2, strings::mget),
+    writes("move", 3, databases::r#move),
     writes("mset", -3, strings::mset),
     writes("msetnx", -3, strings::msetnx),
     server("multi", 1, ServerCommand::Multi),
+    Command { subcommands: OBJECT, ..reads("object", -2, object::object) },
     writes("persist", 2, expiry::persist),
     writes("pexpire", -3, expiry::pexpire),
     writes("pexpireat", -3, expiry::pexpireat),
@@ -97,21 +161,48 @@ static COMMANDS: [Command; 66] = [
     reads("pttl", 2, expiry::pttl),
     reads("publish", 3, keys::publish),
     server("quit", -1, ServerCommand::Quit),
+    reads("randomkey", 1, keys::randomkey),
+    writes("rename", 3, renames::rename),
+    writes("renamenx", 3, renames::renamenx),
     server("replconf", -1, ServerCommand::ReplConf),
     server("replicaof", 3, ServerCommand::ReplicaOf),
     server("reset", 1, ServerCommand::Reset),
     server("role", 1, ServerCommand::Role),
+    writes("rpop", -2, lists::rpop),
+    writes("rpoplpush", 3, lists::rpoplpush),
+    writes("rpush", -3, lists::rpush),
+    writes("rpushx", -3, lists::rpushx),
+    writes("sadd", -3, sets::sadd),
     reads("scan", -2, keys::scan),
+    reads("scard", 2, sets::scard),
     container("script", -2, ServerCommand::Script, SCRIPT),
+    reads("sdiff", -2, set_operations::sdiff),
+    writes("sdiffstore", -3, set_operations::sdiffstore),
     reads("select", 2, keys::select),
     writes("set", -3, strings::set),
     writes("setex", 4, strings::setex),
     writes("setnx", 3, strings::setnx),
+    writes("setrange", 4, strings::setrange),
+    reads("sinter", -2, set_operations::sinter),
+    reads("sintercard", -3, set_operations::sintercard),
+    writes("sinterstore", -3, set_operations::sinterstore),
+    reads("sismember", 3, sets::sismember),
     server("slaveof", 3, ServerCommand::ReplicaOf),
+    reads("smembers", 2, sets::smembers),
+    reads("smismember", -3, sets::smismember),
+    writes("smove", 4, sets::smove),
+    writes("spop", -2, sets::spop),
+    reads("srandmember", -2, sets::srandmember),
+    writes("srem", -3, sets::srem),
+    reads("sscan", -3, scan::sscan),
     reads("strlen", 2, strings::strlen),
     server("subscribe", -2, ServerCommand::Subscribe),
+    reads("substr", 4, strings::getrange),
+    reads("sunion", -2, set_operations::sunion),
+    writes("sunionstore", -3, set_operations::sunionstore),
+    writes("swapdb", 3, databases::swapdb),
     reads("time", 1, keys::time),
-    reads("touch", -2, keys::exists),
+    reads("touch", -2, keys::touch),
     reads("ttl", 2, expiry::ttl),
     reads("type", 2, keys::kind),
     writes("unlink", -2, keys::del),
@@ -119,6 +210,38 @@ static COMMANDS: [Command; 66] = [
     server("unwatch", 1, ServerCommand::Unwatch),
     server("wait", 3, ServerCommand::Wait),
     server("watch", -2, ServerCommand::Watch),
+    writes("zadd", -4, sorted_sets::zadd),
+    reads("zcard", 2, sorted_sets::zcard),
+    reads("zcount", 4, sorted_sets::zcount),
+    reads("zdiff", -3, sorted_sets::zdiff),
+    writes("zdiffstore", -4, sorted_sets::zdiffstore),
+    writes("zincrby", 4, sorted_sets::zincrby),
+    reads("zinter", -3, sorted_sets::zinter),
+    reads("zintercard", -3, sorted_sets::zintercard),
+    writes("zinterstore", -4, sorted_sets::zinterstore),
+    reads("zlexcount", 4, sorted_sets::zlexcount),
+    writes("zmpop", -4, sorted_sets::zmpop),
+    reads("zmscore", -3, sorted_sets::zmscore),
+    writes("zpopmax", -2, sorted_sets::zpopmax),
+    writes("zpopmin", -2, sorted_sets::zpopmin),
+    reads("zrandmember", -2, sorted_sets::zrandmember),
+    reads("zrange", -4, sorted_sets::zrange),
+    reads("zrangebylex", -4, sorted_sets::zrangebylex),
+    reads("zrangebyscore", -4, sorted_sets::zrangebyscore),
+    writes("zrangestore", -5, sorted_sets::zrangestore),
+    reads("zrank", 3, sorted_sets::zrank),
+    writes("zrem", -3, sorted_sets::zrem),
+    writes("zremrangebylex", 4, sorted_sets::zremrangebylex),
+    writes("zremrangebyrank", 4, sorted_sets::zremrangebyrank),
+    writes("zremrangebyscore", 4, sorted_sets::zremrangebyscore),
+    reads("zrevrange", -4, sorted_sets::zrevrange),
+    reads("zrevrangebylex", -4, sorted_sets::zrevrangebylex),
+    reads("zrevrangebyscore", -4, sorted_sets::zrevrangebyscore),
+    reads("zrevrank", 3, sorted_sets::zrevrank),
+    reads("zscan", -3, scan::zscan),
+    reads("zscore", 3, sorted_sets::zscore),
+    reads("zunion", -3, sorted_sets::zunion),
+    writes("zunionstore", -4, sorted_sets::zunionstore),
 ];
 
 /// The names of [`COMMANDS`], next to each other in memory for the search.
@@ -161,8 +284,8 @@ pub(super) fn find(name: &[u8], version: Version) -> Option<&'static Command> {
 const NOBODY: u8 = u8::MAX;
 
 /// A hash table with linear probing: each command is at the place of its name, or at the next free one.
-static PLACES: [u8; 256] = {
-    let mut places = [NOBODY; 256];
+static PLACES: [u8; 1024] = {
+    let mut places = [NOBODY; 1024];
     let mut at = 0;
     while at < COMMANDS.len() {
         let mut place = NAMES[at].place();

@@ -23,7 +23,9 @@ use std::sync::{Arc, Mutex};
 use mlua::ffi::{self, lua_State};
 use mlua::{Function, LightUserData, Lua, RegistryKey, Table, Value};
 
-use super::stack::{self, DEPTH_MAX, SHALLOW, call_slot, slot};
+use super::result::{self, DEPTH_MAX, SHALLOW};
+use super::room::{self, Room};
+use super::stack::{self, call_slot, slot};
 use super::{Running, lock};
 use crate::servers::redis::number::{format_f64, push_i64};
 use crate::servers::redis::reply::{Protocol, Reply};
@@ -67,9 +69,9 @@ impl Gate {
         let (keys, argv) = (lua.create_table()?, lua.create_table()?);
         builtins.raw_set("KEYS", &keys)?;
         builtins.raw_set("ARGV", &argv)?;
-        let upvalues = (builtins, "KEYS", "ARGV", "err", "ok", "double", keys, argv);
+        let upvalues = (builtins, "KEYS", "ARGV", "err", "ok", "double", keys, argv, "map", "set");
         let mut state = std::ptr::null_mut();
-        // SAFETY: `exec_raw` pushes the eight upvalues and protects the call; the closure owns nothing.
+        // SAFETY: `exec_raw` pushes the ten upvalues and protects the call; the closure owns nothing.
         let run: Function = unsafe {
             lua.exec_raw(upvalues, |main| {
                 state = main;
@@ -191,8 +193,14 @@ impl Running {
         for index in 1..=count {
             // SAFETY: as above.
             match unsafe { ffi::lua_type(state, index) } {
-                // SAFETY: as above; a text stays where it is while it is on the stack.
-                ffi::LUA_TSTRING => self.arguments.push(unsafe { stack::text(state, index) }),
+                ffi::LUA_TSTRING => {
+                    // SAFETY: as above; a text stays where it is while it is on the stack.
+                    let text = unsafe { stack::text(state, index) };
+                    if !self.room.take(text.len()) {
+                        return Reply::error(room::EXCEEDED);
+                    }
+                    self.arguments.push(text);
+                }
                 // SAFETY: as above.
                 ffi::LUA_TNUMBER => self.push_number(unsafe { ffi::lua_tonumber(state, index) }),
                 _ => return Reply::error("ERR Lua redis lib command arguments must be strings or integers"),
@@ -225,11 +233,16 @@ unsafe extern "C-unwind" fn run_script(state: *mut lua_State) -> i32 {
         stack::set_texts(state, slot::KEYS, slot::KEYS_TABLE, args.take(keys));
         stack::set_texts(state, slot::ARGV, slot::ARGV_TABLE, args.skip(keys));
         ffi::lua_call(state, 0, 1);
-        let mut reply = stack::reply_at(state, SHALLOW, false);
+        let mut room = Room::default();
+        let mut reply = result::reply_at(state, SHALLOW, false, &mut room);
         if reply.is_none() {
             // A nested table: reserve stack for its depth, and read the table again.
             ffi::luaL_checkstack_(state, DEPTH_MAX + ffi::LUA_MINSTACK, c"a nested reply".as_ptr());
-            reply = stack::reply_at(state, DEPTH_MAX, true);
+            room = Room::default();
+            reply = result::reply_at(state, DEPTH_MAX, true, &mut room);
+        }
+        if room.is_exceeded() {
+            reply = Some(Reply::error(room::REPLY_EXCEEDED));
         }
         (*job).outcome = Outcome::Returned(reply.unwrap_or(Reply::Nil));
         0

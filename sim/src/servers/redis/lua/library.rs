@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use mlua::{HookTriggers, Lua, LuaString, MultiValue, Table, Value, VmState};
 
-use super::{Running, gate, lock};
+use super::room;
+use super::{Running, gate, libraries, lock};
 use crate::servers::redis::command::{self, Lookup, Run};
 use crate::servers::redis::random::Rand48;
 use crate::servers::redis::reply::{Protocol, Reply};
 
 /// The limit of a script in thousands of instructions, about a tenth of a second. Redis lets a script run on
-/// and answers BUSY to other clients; a simulation would hang.
-pub(super) const BUDGET_THOUSANDS: u32 = 20_000;
+/// and answers BUSY to other clients; a simulation would hang. A fuzzer runs a million scripts, many of which
+/// reach the limit, and one instruction may work on all memory.
+pub(super) const BUDGET_THOUSANDS: u32 = if cfg!(fuzzing) { 20 } else { 20_000 };
 
 /// An error reply, thrown into a script. All other errors are messages of Lua.
 #[derive(Debug)]
@@ -51,15 +53,15 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
     host.raw_set("set_resp", lua.create_function(set_resp)?)?;
     host.raw_set("caller_line", lua.create_function(|lua, ()| Ok(caller_line(lua)))?)?;
     host.raw_set("error_text", lua.create_function(error_text)?)?;
+    let runs = running.clone();
+    let create = move |lua: &Lua, contents: Table| libraries::create(lua, &runs, &contents);
+    host.raw_set("libraries", lua.create_function(create)?)?;
     Ok(host)
 }
 
-/// The most memory of an interpreter, in bytes.
-pub(super) const MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
-
 /// Stops scripts that never end, and those that take all memory.
 pub(super) fn limit_instructions(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<()> {
-    lua.set_memory_limit(MEMORY_BYTES_MAX)?;
+    lua.set_memory_limit(room::BYTES_MAX)?;
     let running = running.clone();
     lua.set_global_hook(HookTriggers::new().every_nth_instruction(1000), move |_, _| {
         let mut running = lock(&running);
@@ -74,6 +76,9 @@ pub(super) fn limit_instructions(lua: &Lua, running: &Arc<Mutex<Running>>) -> ml
 impl Running {
     /// Runs the command in `arguments` and returns its reply.
     pub(super) fn execute(&mut self) -> Reply {
+        if !self.room.take(room::ITEM_BYTES) {
+            return Reply::error(room::EXCEEDED);
+        }
         let args = self.arguments.args();
         let command = match command::look_up(args, self.state.version) {
             Lookup::Found(command) => command,
@@ -95,7 +100,11 @@ impl Running {
         if command.writes && self.state.is_replica {
             return Reply::error(command::READ_ONLY);
         }
-        self.state.execute(command.name, run, args)
+        let before = self.state.record.effects.len();
+        let reply = self.state.execute(command.name, run, args);
+        self.room.store(self.state.record.effects.get(before..).unwrap_or_default());
+        self.room.take(std::mem::take(&mut self.state.copied_bytes));
+        reply
     }
 }
 
@@ -133,6 +142,9 @@ fn acl_check(running: &mut Running, words: &MultiValue) -> mlua::Result<bool> {
     running.arguments.clear();
     for word in words {
         match word {
+            Value::String(text) if !running.room.take(text.as_bytes().len()) => {
+                return Err(thrown(room::EXCEEDED));
+            }
             Value::String(text) => running.arguments.push(&text.as_bytes()),
             Value::Integer(number) => running.arguments.push(number.to_string().as_bytes()),
             Value::Number(number) => running.push_number(*number),
@@ -164,23 +176,21 @@ fn random(lua: &Lua, drawn: u32, range: mlua::Variadic<f64>) -> mlua::Result<f64
     Ok((share * (high - low + 1.0)).floor() + low)
 }
 
-/// Returns the text of an error that Rust threw, and whether it is an error reply.
-fn error_text(lua: &Lua, thrown: Value) -> mlua::Result<(LuaString, bool)> {
-    let Value::Error(error) = &thrown else {
-        return Ok((lua.create_string(thrown.to_string()?)?, false));
-    };
+/// Returns the text of an error that Rust threw, and whether it is an error reply; no text for another value.
+fn error_text(lua: &Lua, thrown: Value) -> mlua::Result<(Option<LuaString>, bool)> {
+    let Value::Error(error) = &thrown else { return Ok((None, false)) };
     let mut error: &mlua::Error = error;
     loop {
         match error {
             mlua::Error::CallbackError { cause, .. } | mlua::Error::WithContext { cause, .. } => {
                 error = cause
             }
-            mlua::Error::RuntimeError(text) => return Ok((lua.create_string(text)?, false)),
+            mlua::Error::RuntimeError(text) => return Ok((Some(lua.create_string(text)?), false)),
             other => {
                 let reply = other.downcast_ref::<ThrownReply>();
                 return match reply {
-                    Some(ThrownReply(text)) => Ok((lua.create_string(text)?, true)),
-                    None => Ok((lua.create_string(other.to_string())?, false)),
+                    Some(ThrownReply(text)) => Ok((Some(lua.create_string(text)?), true)),
+                    None => Ok((Some(lua.create_string(other.to_string())?), false)),
                 };
             }
         }

@@ -7,7 +7,10 @@
 
 mod convert;
 mod gate;
+mod libraries;
 mod library;
+mod result;
+mod room;
 mod stack;
 
 use std::any::Any;
@@ -21,6 +24,7 @@ use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, RegistryKey, Table};
 
 use self::gate::Gate;
+use self::room::Room;
 use super::reply::{Protocol, Reply};
 use super::request::{ArgBuffer, Args};
 use super::state::State;
@@ -72,6 +76,8 @@ struct Running {
     panic: Option<Box<dyn Any + Send>>,
     /// Instructions that the script may still execute, in thousands.
     budget: u32,
+    /// The memory that the script's commands may still take.
+    room: Room,
     /// The script was declared as one that does not write.
     is_read_only: bool,
     /// The protocol in which the script wants replies: RESP2, unless it calls `redis.setresp`.
@@ -128,7 +134,9 @@ impl PooledEngine {
     /// Checks that the script compiles.
     pub(crate) fn compile(&mut self, name: &Digest, script: &Script) -> Result<(), Reply> {
         let Engine { lua, environment, functions, .. } = self.engine();
-        function(lua, environment, functions, name, script).map(|_| ())
+        let compiled = function(lua, environment, functions, name, script).map(|_| ());
+        free_memory(lua, functions);
+        compiled
     }
 
     /// Runs a script on `state` and returns its answer. `args` are the keys, `keys` of them, and the
@@ -148,10 +156,7 @@ impl PooledEngine {
         };
         lock(running).begin(state, script.is_read_only);
         let outcome = gate.run(lua, function, keys, args);
-        if lua.used_memory() > library::MEMORY_BYTES_MAX / 2 {
-            // The next script has all memory again: a collection that fails leaves less for it.
-            let _ = lua.gc_collect();
-        }
+        free_memory(lua, functions);
         if let Some(panic) = lock(running).end(state) {
             resume_unwind(panic);
         }
@@ -193,6 +198,8 @@ impl Engine {
         let lua = Lua::new();
         let running = Arc::new(Mutex::new(Running::default()));
         library::limit_instructions(&lua, &running)?;
+        #[cfg(fuzzing)]
+        lua.load(include_str!("limit_patterns.lua")).exec()?;
         let host = library::host(&lua, &running)?;
         let sandbox = lua.load(include_str!("sandbox.lua")).set_name("@sandbox.lua").into_function()?;
         let (environment, builtins, explain): (Table, Table, Function) = sandbox.call(host)?;
@@ -224,10 +231,27 @@ fn function<'a>(
     }
 }
 
+/// Frees memory if half of it is used, so that the next script has most of it: first what no script refers
+/// to, then the compiled functions.
+fn free_memory(lua: &Lua, functions: &mut BTreeMap<Digest, RegistryKey>) {
+    let is_low = || lua.used_memory() > room::BYTES_MAX / 2;
+    if is_low() {
+        // A collection that fails leaves less for the next script.
+        let _ = lua.gc_collect();
+    }
+    if is_low() {
+        functions.clear();
+        lua.expire_registry_values();
+        let _ = lua.gc_collect();
+    }
+}
+
 impl Running {
     fn begin(&mut self, state: &mut Box<State>, is_read_only: bool) {
         std::mem::swap(&mut self.state, state);
+        self.state.copied_bytes = 0;
         self.budget = library::BUDGET_THOUSANDS;
+        self.room = Room::default();
         self.is_read_only = is_read_only;
         self.protocol = Protocol::Resp2;
     }

@@ -11,6 +11,7 @@ local error, select, type, tostring, tonumber, unpack = error, select, type, tos
 local raw_next, raw_rawset, raw_setmetatable, raw_getmetatable = next, rawset, setmetatable, getmetatable
 local raw_pcall, raw_xpcall, raw_load, raw_loadstring = pcall, xpcall, load, loadstring
 local raw_rawget, setfenv, sub, byte, floor = rawget, setfenv, string.sub, string.byte, math.floor
+local concat = table.concat
 
 local STOPPED = 'the script ran for too long and was stopped'
 local READ_ONLY = 'Attempt to modify a readonly table'
@@ -85,6 +86,8 @@ local environment = guard(builtins)
 local function plain(failure)
   if type(failure) ~= 'userdata' then return failure end
   local text, is_reply = host.error_text(failure)
+  -- The only other value of this type is `cjson.null`.
+  if not text then return failure end
   if is_reply then return { err = text, ignore_error_stats_update = true } end
   return text
 end
@@ -95,10 +98,10 @@ local function rethrow_stop()
 end
 
 -- Returns the text of an error table, as Redis' pcall does.
-local function unwrap(ok, failure, ...)
-  if ok then return ok, failure, ... end
+local function unwrap(ok, ...)
+  if ok then return ok, ... end
   rethrow_stop()
-  failure = plain(failure)
+  local failure = plain((...))
   if type(failure) == 'table' then
     local text = raw_rawget(failure, 'err')
     if type(text) == 'string' then return false, text end
@@ -117,15 +120,21 @@ local function handled(ok, ...)
 end
 
 function builtins.xpcall(body, handler)
-  return handled(raw_xpcall(body, function(failure) return handler(plain(failure)) end))
+  local function handle(failure)
+    -- An error in a handler calls it again, up to the limit of C's stack: a script that is stopped in a
+    -- handler which calls xpcall would go on, for a time that doubles at each level.
+    if host.is_stopped() then return STOPPED end
+    return handler(plain(failure))
+  end
+  return handled(raw_xpcall(body, handle))
 end
 
 local coroutine_library = copy(coroutine, 'create running status wrap yield')
 
-local function resumed(ok, failure, ...)
-  if ok then return ok, failure, ... end
+local function resumed(ok, ...)
+  if ok then return ok, ... end
   rethrow_stop()
-  return false, plain(failure)
+  return false, plain((...))
 end
 
 local raw_resume = coroutine.resume
@@ -172,11 +181,13 @@ end
 function builtins.loadstring(text, name) return load_text(text, name) end
 
 function builtins.load(read, name)
-  local text = ''
+  -- Joined at the end: to copy the text for each part would take time without an end, in few instructions.
+  local parts, count = {}, 0
   while true do
     local part = read()
-    if part == nil or part == '' then return load_text(text, name or '=(load)') end
-    text = text .. part
+    if part == nil or part == '' then return load_text(concat(parts), name or '=(load)') end
+    count = count + 1
+    parts[count] = part
   end
 end
 
@@ -190,6 +201,7 @@ builtins.math = guard(math_library)
 builtins.table = guard(copy(table, 'concat foreach foreachi getn insert maxn remove setn sort'))
 builtins.coroutine = guard(coroutine_library)
 builtins.redis = guard(redis)
+for name, library in pairs(host.libraries(contents_of)) do builtins[name] = guard(library) end
 builtins.KEYS = {}
 builtins.ARGV = {}
 

@@ -1,19 +1,13 @@
-//! Converts values on Lua's stack: pushes replies for a script, and reads the reply from a script's result.
+//! Pushes replies and texts on Lua's stack.
 //!
 //! The rules at the head of [`gate`](super::gate) hold here: a function that *may throw* owns nothing.
 #![allow(unsafe_code, reason = "Lua's C interface; the rules of `gate`")]
 
 use mlua::ffi::{self, lua_State};
 
-use super::convert;
 use crate::servers::redis::number::format_f64;
 use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
-
-/// The largest nesting of tables in a reply; a table that contains itself is cut off here.
-pub(super) const DEPTH_MAX: i32 = 1000;
-/// The nesting of tables that fits the stack of a C function without a check: one slot each, and two more.
-pub(super) const SHALLOW: i32 = 4;
 
 /// KEYS and ARGV of up to this many elements are kept for the next script.
 const KEPT_MAX: usize = 16;
@@ -28,7 +22,9 @@ pub(super) mod slot {
     pub(in super::super) const DOUBLE: i32 = 6;
     pub(in super::super) const KEYS_TABLE: i32 = 7;
     pub(in super::super) const ARGV_TABLE: i32 = 8;
-    pub(in super::super) const COUNT: i32 = 8;
+    pub(in super::super) const MAP: i32 = 9;
+    pub(in super::super) const SET: i32 = 10;
+    pub(in super::super) const COUNT: i32 = 10;
 }
 
 /// The upvalues of `gate::call`: its own state, and the texts of its most frequent reply, which saves a
@@ -39,73 +35,6 @@ pub(super) mod call_slot {
     pub(in super::super) const OK: i32 = 3;
     pub(in super::super) const OK_VALUE: i32 = 4;
     pub(in super::super) const COUNT: i32 = 4;
-}
-
-/// Reads the reply from the value on top of the stack, with at most `levels` nested tables. For deeper ones
-/// returns `None` or, if `is_cut`, puts an error in place of the innermost table. Never throws. Source:
-/// `script_lua.c` of Redis 7.0.
-///
-/// # Safety
-///
-/// `state` runs `gate::run_script`, with room on its stack for a slot a level and two more.
-pub(super) unsafe fn reply_at(state: *mut lua_State, levels: i32, is_cut: bool) -> Option<Reply> {
-    // SAFETY: the caller's promise; each function is called for the type that it is for.
-    unsafe {
-        Some(match ffi::lua_type(state, -1) {
-            ffi::LUA_TSTRING => Reply::bulk(text(state, -1)),
-            ffi::LUA_TNUMBER => Reply::Integer(convert::truncate(ffi::lua_tonumber(state, -1))),
-            ffi::LUA_TBOOLEAN if ffi::lua_toboolean(state, -1) != 0 => Reply::Integer(1),
-            ffi::LUA_TTABLE if levels > 0 => return table_reply(state, levels, is_cut),
-            ffi::LUA_TTABLE if is_cut => Reply::error("ERR reached lua stack limit"),
-            ffi::LUA_TTABLE => return None,
-            _ => Reply::Nil,
-        })
-    }
-}
-
-/// As [`reply_at`], of a table.
-///
-/// # Safety
-///
-/// As for [`reply_at`].
-unsafe fn table_reply(state: *mut lua_State, levels: i32, is_cut: bool) -> Option<Reply> {
-    // SAFETY: the caller's promise. Reading a table without its metatable calls nothing and allocates
-    // nothing.
-    unsafe {
-        let special = |key, kind, read: fn(*mut lua_State) -> Reply| {
-            ffi::lua_pushvalue(state, ffi::lua_upvalueindex(key));
-            ffi::lua_rawget_(state, -2);
-            let reply = (ffi::lua_type(state, -1) == kind).then(|| read(state));
-            ffi::lua_settop(state, -2);
-            reply
-        };
-        let special = special(slot::ERR, ffi::LUA_TSTRING, |state| Reply::error_text(text(state, -1)))
-            .or_else(|| {
-                special(slot::OK, ffi::LUA_TSTRING, |state| Reply::Status(text(state, -1).to_vec().into()))
-            })
-            .or_else(|| {
-                special(slot::DOUBLE, ffi::LUA_TNUMBER, |state| {
-                    Reply::bulk(format_f64(ffi::lua_tonumber(state, -1)))
-                })
-            });
-        if special.is_some() {
-            return special;
-        }
-        let mut items = Vec::new();
-        for index in 1.. {
-            ffi::lua_rawgeti_(state, -1, index);
-            let item = match ffi::lua_type(state, -1) {
-                ffi::LUA_TNIL => None,
-                _ => Some(reply_at(state, levels - 1, is_cut)),
-            };
-            ffi::lua_settop(state, -2);
-            match item {
-                Some(item) => items.push(item?),
-                None => break,
-            }
-        }
-        Some(Reply::Array(items))
-    }
 }
 
 /// Pushes the result of `redis.call` for a reply. `protocol` is the script's choice by `redis.setresp`. *May
@@ -151,6 +80,14 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, prot
                     ffi::lua_rawseti_(state, -2, at as i32 + 1);
                 }
             }
+            Reply::Double(number) if protocol == Protocol::Resp3 => {
+                ffi::lua_createtable(state, 0, 1);
+                push_text(state, b"double");
+                ffi::lua_pushnumber(state, *number);
+                ffi::lua_rawset(state, -3);
+            }
+            Reply::Double(number) => push_double(state, *number),
+            Reply::Set(_) | Reply::Pairs(_) | Reply::Nested(_) => push_elements(state, reply, protocol),
             // No command that scripts may call answers with one.
             Reply::Map(fields) => {
                 ffi::lua_createtable(state, 2 * fields.len() as i32, 0);
@@ -162,6 +99,96 @@ pub(super) unsafe fn push_reply(state: *mut lua_State, reply: *const Reply, prot
                 }
             }
         }
+    }
+}
+
+/// Pushes a number as a text. *May throw*: the text is copied to the stack of this function first.
+///
+/// # Safety
+///
+/// As for [`push_reply`].
+unsafe fn push_double(state: *mut lua_State, number: f64) {
+    let mut digits = [0; 32];
+    let length = {
+        let text = format_f64(number);
+        let length = text.len().min(digits.len());
+        digits[..length].copy_from_slice(&text.as_bytes()[..length]);
+        length
+    };
+    // SAFETY: the caller's promise. The text of `format_f64` was dropped.
+    unsafe { push_text(state, &digits[..length]) }
+}
+
+/// Pushes a set or pairs: in RESP3 as the table of a field `set` or `map`. *May throw*.
+///
+/// # Safety
+///
+/// As for [`push_reply`].
+unsafe fn push_elements(state: *mut lua_State, reply: *const Reply, protocol: Protocol) {
+    // SAFETY: the caller's promise, and rule 1: everything here is borrowed.
+    unsafe {
+        ffi::luaL_checkstack_(state, 6, c"a reply".as_ptr());
+        let is_resp3 = protocol == Protocol::Resp3;
+        let (name, is_keyed) = match &*reply {
+            Reply::Set(_) => (c"set", is_resp3),
+            Reply::Pairs(_) => (c"map", is_resp3),
+            _ => (c"", false),
+        };
+        if is_keyed {
+            ffi::lua_createtable(state, 0, 1);
+            push_text(state, name.to_bytes());
+        }
+        ffi::lua_createtable(state, 0, 0);
+        let push_item = |at: i32, item: &Reply| {
+            push_reply(state, item, protocol);
+            ffi::lua_rawseti_(state, -2, at);
+        };
+        match &*reply {
+            Reply::Set(items) if !is_keyed => {
+                items.iter().zip(1..).for_each(|(item, at)| push_item(at, item));
+            }
+            Reply::Set(items) => items.iter().for_each(|item| push_field(state, item, None, protocol)),
+            Reply::Pairs(pairs) if is_keyed => {
+                pairs.iter().for_each(|(key, value)| push_field(state, key, Some(value), protocol));
+            }
+            Reply::Nested(pairs) if is_resp3 => {
+                for ((one, other), at) in pairs.iter().zip(1..) {
+                    ffi::lua_createtable(state, 2, 0);
+                    push_reply(state, one, protocol);
+                    ffi::lua_rawseti_(state, -2, 1);
+                    push_reply(state, other, protocol);
+                    ffi::lua_rawseti_(state, -2, 2);
+                    ffi::lua_rawseti_(state, -2, at);
+                }
+            }
+            Reply::Pairs(pairs) | Reply::Nested(pairs) => {
+                for ((one, other), at) in pairs.iter().zip(0..) {
+                    push_item(2 * at + 1, one);
+                    push_item(2 * at + 2, other);
+                }
+            }
+            _ => {}
+        }
+        if is_keyed {
+            ffi::lua_rawset(state, -3);
+        }
+    }
+}
+
+/// Sets a field of the table on top of the stack; without a value, to true. *May throw*.
+///
+/// # Safety
+///
+/// As for [`push_reply`].
+unsafe fn push_field(state: *mut lua_State, key: &Reply, value: Option<&Reply>, protocol: Protocol) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        push_reply(state, key, protocol);
+        match value {
+            Some(value) => push_reply(state, value, protocol),
+            None => ffi::lua_pushboolean(state, 1),
+        }
+        ffi::lua_rawset(state, -3);
     }
 }
 

@@ -95,6 +95,7 @@ pub(crate) fn quit(client: &mut Client) -> Reply {
 
 pub(crate) fn reset(core: &mut Core, client: &mut Client) -> Reply {
     client.name.clear();
+    core.state.select(0);
     client.transaction = None;
     client.protocol = Protocol::Resp2;
     core.watches.remove(client.id);

@@ -38,7 +38,8 @@ pub(crate) fn text(core: &Core, asked: Args<'_>) -> String {
 /// Returns the line of CLIENT INFO.
 pub(crate) fn client_line(client: &Client) -> String {
     let resp = if client.protocol == Protocol::Resp3 { 3 } else { 2 };
-    format!("id={} name={} db=0 resp={resp}\n", client.id, String::from_utf8_lossy(&client.name))
+    let (id, name, database) = (client.id, String::from_utf8_lossy(&client.name), client.database);
+    format!("id={id} name={name} db={database} resp={resp}\n")
 }
 
 fn server(core: &Core, text: &mut String) {
@@ -52,7 +53,8 @@ fn server(core: &Core, text: &mut String) {
 }
 
 fn clients(core: &Core, text: &mut String) {
-    let _ = write!(text, "connected_clients:{}\r\nblocked_clients:0\r\n", core.connected);
+    let _ = write!(text, "connected_clients:{}\r\n", core.connected);
+    let _ = write!(text, "blocked_clients:{}\r\n", core.state.wishes.len());
 }
 
 fn persistence(core: &Core, text: &mut String) {
@@ -73,9 +75,9 @@ fn replication(core: &Core, text: &mut String) {
 }
 
 fn keyspace(core: &Core, text: &mut String) {
-    let keys = core.state.keyspace.len();
-    if keys > 0 {
-        let volatile = core.state.keyspace.iter().filter(|(_, entry)| entry.expires_at.is_some()).count();
-        let _ = write!(text, "db0:keys={keys},expires={volatile},avg_ttl=0\r\n");
+    for (number, database) in core.state.databases().iter().enumerate().filter(|(_, keys)| keys.len() > 0) {
+        let keys = database.len();
+        let volatile = database.iter().filter(|(_, entry)| entry.expires_at.is_some()).count();
+        let _ = write!(text, "db{number}:keys={keys},expires={volatile},avg_ttl=0\r\n");
     }
 }

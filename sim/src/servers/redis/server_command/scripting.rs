@@ -4,6 +4,7 @@ use std::collections::btree_map::Entry;
 
 use crate::servers::redis::command::NOT_AN_INTEGER;
 use crate::servers::redis::core::Core;
+use crate::servers::redis::json_options::JsonOptions;
 use crate::servers::redis::lua::{Digest, PooledEngine, Script};
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
@@ -46,6 +47,8 @@ pub(crate) fn script(core: &mut Core, args: Args<'_>) -> Reply {
                 return Reply::error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
             }
             core.scripts.clear();
+            // Redis closes its interpreter.
+            core.state.json = JsonOptions::default();
             Reply::OK
         }
         _ => Reply::error("NOTBUSY No scripts in execution right now."),
@@ -55,10 +58,16 @@ pub(crate) fn script(core: &mut Core, args: Args<'_>) -> Reply {
 /// Runs a script. Returns `None` if the server does not know it.
 fn run_script(core: &mut Core, name: &Digest, keys: usize, args: Args<'_>) -> Option<Reply> {
     let script = core.scripts.get(name)?;
-    Some(match engine() {
-        Ok(mut engine) => engine.run(name, script, keys, args, &mut core.state),
-        Err(error) => error,
-    })
+    let mut engine = match engine() {
+        Ok(engine) => engine,
+        Err(error) => return Some(error),
+    };
+    // A database that the script selects is its own, and none of its commands waits.
+    let database = core.state.selected();
+    core.state.may_wait = false;
+    let reply = engine.run(name, script, keys, args, &mut core.state);
+    core.state.select(database);
+    Some(reply)
 }
 
 /// Stores a script if it compiles. Returns its name.

@@ -21,7 +21,7 @@ pub(crate) fn config(core: &Core, args: Args<'_>) -> Reply {
         b"get" => {
             let known = [
                 ("appendonly", if core.journal.is_enabled() { "yes" } else { "no" }),
-                ("databases", "1"),
+                ("databases", "16"),
                 ("maxmemory", "0"),
                 ("save", ""),
             ];

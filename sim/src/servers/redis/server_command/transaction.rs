@@ -58,7 +58,7 @@ pub(crate) fn watch(core: &mut Core, client: &Client, args: Args<'_>) -> Reply {
     for key in args.skip(1).iter() {
         // An expired key is removed before it is watched.
         core.state.lookup(key);
-        core.watches.add(client.id, key);
+        core.watches.add(client.id, core.state.selected(), key);
     }
     Reply::OK
 }

@@ -108,7 +108,8 @@ impl<'a> Direction<'a> {
         let headers = self.hpack.decode(&block).ok()?;
         let value = |name: &str| {
             let found = headers.iter().find(|(header, _)| header == name.as_bytes());
-            found.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+            // HTTP allows no control characters in a header; HPACK can carry them.
+            found.map(|(_, value)| String::from_utf8_lossy(value).replace(char::is_control, "\u{fffd}"))
         };
         if !self.is_reply
             && let Some(path) = value(":path")

@@ -1,0 +1,225 @@
+//! Keys with several permits, and keys with readers and a writer: histories within their capacity, and
+//! beyond.
+
+use std::time::Duration;
+
+use history::{Capacity, Kind, Rules, Verdict, VerdictKind, audit};
+
+use crate::story::{
+    accepted, acquired, claimed, crashed, deleted, entered, expired, extended, granted, history, key, left,
+    lines, millis_at, only, owner, queued, requested,
+};
+
+fn rules(capacity: Capacity) -> Rules {
+    Rules {
+        capacities: [(key(), capacity)].into(),
+        exact: true,
+        fifo: true,
+        servers: ["server".into()].into(),
+        end: millis_at(10_000),
+        ..Rules::default()
+    }
+}
+
+fn judge<'a>(capacity: Capacity, events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
+    audit(&history(events), &rules(capacity))
+}
+
+fn shared(of: &str) -> Kind {
+    Kind::LeaseShared { resource_type: None, key: key(), owner: owner(of) }
+}
+
+/// Each of these gets the lock and enters its section, and stays there.
+fn inside(processes: [&'static str; 3]) -> Vec<(u64, &'static str, Kind)> {
+    let enters = |(at, name): (u64, &'static str)| {
+        let events = [
+            ("server", granted(name, at + 1)),
+            (name, acquired(name, at + 1)),
+            (name, entered(name, at + 1)),
+        ];
+        events.map(|(process, kind)| (at, process, kind))
+    };
+    (0..).zip(processes).flat_map(enters).collect()
+}
+
+#[test]
+fn as_many_as_have_permits_may_be_inside() {
+    assert_eq!(judge(Capacity::Permits(3), inside(["a", "b", "c"])), []);
+}
+
+#[test]
+fn one_more_than_the_permits_is_convicted() {
+    let verdicts = judge(Capacity::Permits(2), inside(["a", "b", "c"]));
+    assert_eq!(lines(&verdicts), ["overlap a b c", "two_valid a b c"]);
+    assert_eq!(
+        verdicts[0].detail,
+        "a (token 1) and b (token 2) were still in their critical sections when c (token 3) entered at 0.002"
+    );
+    assert_eq!(
+        verdicts[1].detail,
+        "the leases of a (token 1) and b (token 2) were valid by their own clocks, and from 0.002 on that of \
+         c (token 3) was too"
+    );
+}
+
+#[test]
+fn a_permit_that_is_free_again_may_be_taken() {
+    for end in [crashed(), left("a", 1)] {
+        let mut story = inside(["a", "b", "c"]);
+        story.insert(6, (2, "a", end));
+        let verdicts = judge(Capacity::Permits(2), story);
+        assert!(verdicts.iter().all(|verdict| verdict.kind != VerdictKind::Overlap), "{verdicts:?}");
+    }
+}
+
+#[test]
+fn one_permit_is_a_mutex() {
+    let overlaps = |capacity| {
+        let mut lines = lines(&judge(capacity, inside(["a", "b", "c"])));
+        lines.retain(|line| line.starts_with("overlap a b"));
+        lines
+    };
+    assert_eq!(overlaps(Capacity::Permits(1))[0], "overlap a b");
+    assert_eq!(overlaps(Capacity::Mutex), ["overlap a b"]);
+}
+
+#[test]
+fn readers_may_be_inside_together_and_no_writer_beside_them() {
+    let with = |readers: &[&'static str]| {
+        let shared = readers.iter().map(|name| (0, *name, shared(name)));
+        judge(Capacity::ReadersWriter, shared.chain(inside(["a", "b", "c"])).collect::<Vec<_>>())
+    };
+    assert_eq!(with(&["a", "b", "c"]), []);
+    // c writes.
+    let of_writer = ["two_valid a c", "overlap a c", "two_valid b c", "overlap b c"];
+    let mut found = lines(&with(&["a", "b"]));
+    found.sort_unstable();
+    let mut expected = of_writer.map(str::to_owned);
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    // b and c write.
+    let verdicts = lines(&with(&["a"]));
+    assert!(
+        verdicts.contains(&"overlap b c".into()) && verdicts.contains(&"overlap a b".into()),
+        "{verdicts:?}"
+    );
+}
+
+#[test]
+fn a_permit_that_the_server_dropped_is_unheld() {
+    let mut story = inside(["a", "b", "c"]);
+    story.push((500, "server", deleted("b", "c")));
+    let verdicts = judge(Capacity::Permits(3), story);
+    let unheld = verdicts.iter().find(|verdict| verdict.kind == VerdictKind::Unheld).unwrap();
+    assert_eq!(unheld.processes, ["b".into()]);
+    assert_eq!(verdicts.iter().filter(|verdict| verdict.kind == VerdictKind::Unheld).count(), 1);
+}
+
+/// a's permit is gone when c gets its own; b's is not.
+fn c_after_a() -> Vec<(u64, &'static str, Kind)> {
+    vec![
+        (0, "server", granted("a", 1)),
+        (0, "a", acquired("a", 1)),
+        (1, "server", granted("b", 2)),
+        (1, "b", acquired("b", 2)),
+        (2_000, "server", expired("a")),
+        (2_001, "server", granted("c", 3)),
+        (2_001, "c", acquired("c", 3)),
+        (2_002, "resource", accepted("c", 3, 1)),
+    ]
+}
+
+#[test]
+fn holders_of_permits_write_in_any_order() {
+    let mut story = c_after_a();
+    story.push((2_003, "resource", accepted("b", 2, 2)));
+    let of_writes =
+        |verdict: &Verdict| matches!(verdict.kind, VerdictKind::StaleWrite | VerdictKind::LateWrite);
+    assert!(!judge(Capacity::Permits(2), story).iter().any(of_writes));
+}
+
+#[test]
+fn a_write_of_a_permit_that_was_gone_is_stale() {
+    let mut story = c_after_a();
+    story.push((2_003, "resource", accepted("a", 1, 2)));
+    let verdicts = judge(Capacity::Permits(2), story);
+    assert!(lines(&verdicts).contains(&"stale_write a c".into()), "{verdicts:?}");
+}
+
+#[test]
+fn a_write_of_a_permit_that_was_gone_is_late_after_a_read() {
+    let mut story = c_after_a();
+    story.pop();
+    story.push((2_002, "resource", claimed("c", 3, 1)));
+    story.push((2_003, "resource", accepted("a", 1, 2)));
+    let verdicts = judge(Capacity::Permits(2), story);
+    assert!(lines(&verdicts).contains(&"late_write a c".into()), "{verdicts:?}");
+}
+
+#[test]
+fn a_waiter_is_overtaken_by_more_than_the_permits() {
+    let queue = || vec![(1, "a", queued("a", 10)), (1, "b", queued("b", 11)), (1, "c", queued("c", 12))];
+    let served = |first: &'static str| {
+        let mut story = queue();
+        story.push((5, first, acquired(first, 1)));
+        lines(&judge(Capacity::Permits(2), story))
+    };
+    // The second of two waiters that are served at once may learn it first.
+    assert!(!served("b").iter().any(|line| line.starts_with("unfair")));
+    assert!(served("c").contains(&"unfair c a".into()));
+}
+
+#[test]
+fn a_reader_overtakes_readers_and_no_writer() {
+    let served = |readers: &[&'static str]| {
+        let mut story: Vec<_> = readers.iter().map(|name| (0, *name, shared(name))).collect();
+        story.extend([(1, "a", queued("a", 10)), (1, "b", queued("b", 11)), (5, "b", acquired("b", 1))]);
+        lines(&judge(Capacity::ReadersWriter, story))
+    };
+    assert!(!served(&["a", "b"]).iter().any(|line| line.starts_with("unfair")));
+    assert!(served(&["b"]).contains(&"unfair b a".into()));
+}
+
+/// Waits beside two holders, of whom one has left.
+fn c_waits(end: Kind) -> Vec<(u64, &'static str, Kind)> {
+    vec![
+        (0, "server", granted("a", 1)),
+        (0, "server", granted("b", 2)),
+        (1, "c", requested("c")),
+        (100, "server", end),
+    ]
+}
+
+#[test]
+fn a_permit_that_nobody_takes_is_idle() {
+    let rules = Rules { longest_retry: Some(Duration::from_secs(1)), ..rules(Capacity::Permits(2)) };
+    let verdicts = audit(&history(c_waits(deleted("a", "a"))), &rules);
+    let idle = only(VerdictKind::Idle, &verdicts);
+    assert_eq!(
+        idle.detail,
+        "a permit was free from 0.100 on, c had asked for it at 0.001, and at 1.100 nobody had it"
+    );
+    // All permits are taken.
+    let mut story = c_waits(deleted("a", "a"));
+    story.push((101, "server", granted("d", 4)));
+    assert_eq!(audit(&history(story), &rules), []);
+}
+
+#[test]
+fn a_waiter_with_a_permit_left_is_stuck() {
+    let rules = Rules {
+        healed_at: Some(millis_at(0)),
+        served_within: Some(Duration::from_secs(3)),
+        ttl: Some(Duration::from_secs(2)),
+        grace: Duration::from_secs(20),
+        ..rules(Capacity::Permits(2))
+    };
+    // b is renewed all the time; a's permit is free.
+    let renewed = (1..10).map(|second| (second * 1_000, "server", extended("b", "b")));
+    let mut story = c_waits(deleted("a", "a"));
+    story.extend(renewed);
+    let verdicts = audit(&history(story.clone()), &rules);
+    only(VerdictKind::Stuck, &verdicts);
+    let mutex = Rules { capacities: [(key(), Capacity::Permits(1))].into(), ..rules };
+    assert_eq!(audit(&history(story), &mutex), [], "the one permit is taken");
+}

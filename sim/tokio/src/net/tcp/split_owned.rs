@@ -1,0 +1,32 @@
+//! The owned directions of a connection.
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use real_tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
+
+use super::stream::TcpStream;
+use crate::net::connection::joined;
+use crate::net::halves::{halves, owned_halves};
+
+owned_halves!(TcpStream, SocketAddr);
+
+impl OwnedReadHalf {
+    /// Polls for bytes, and leaves them to be read.
+    pub fn poll_peek(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<usize>> {
+        self.0.poll_peek(cx, buf)
+    }
+
+    /// Waits for bytes, and leaves them to be read.
+    ///
+    /// # Errors
+    ///
+    /// As a read.
+    pub async fn peek(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.peek(buf).await
+    }
+}
