@@ -18,9 +18,16 @@ use crate::server::{Server, cut};
 const TO_CLIENT: u8 = 128;
 const TO_THREE: u8 = 64;
 
-/// Lists all keys with their values and the times at which they expire.
-const LIST: &str = "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do all[#all + 1] = key \
-    all[#all + 1] = redis.call('GET', key) all[#all + 1] = redis.call('PEXPIRETIME', key) end \
+/// Lists all keys of all databases with their values, and the times at which they expire.
+const LIST: &str = "local readers = {string = {'GET'}, hash = {'HGETALL'}, list = {'LRANGE', 0, -1}, \
+    set = {'SMEMBERS'}, zset = {'ZRANGE', 0, -1, 'WITHSCORES'}} local all = {} \
+    for database = 0, 15 do redis.call('SELECT', database) for _, key in ipairs(redis.call('KEYS', '*')) do \
+    local kind = redis.call('TYPE', key).ok local command, from, to, with = unpack(readers[kind]) \
+    local value if with then value = redis.call(command, key, from, to, with) \
+    elseif from then value = redis.call(command, key, from, to) else value = redis.call(command, key) end \
+    if kind == 'set' or kind == 'hash' then table.sort(value) end \
+    if type(value) == 'table' then value = table.concat(value, ' ') end \
+    all[#all + 1] = database .. key .. value .. redis.call('PEXPIRETIME', key) end end \
     return table.concat(all, '\\n')";
 
 /// Asserts that the answers don't depend on how the requests arrive, that they are whole replies, that the

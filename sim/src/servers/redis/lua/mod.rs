@@ -231,15 +231,15 @@ fn function<'a>(
     }
 }
 
-/// Frees memory if half of it is used, so that the next script has most of it: first what no script refers
-/// to, then the compiled functions.
+/// Frees memory if the interpreter keeps much of it, so that the next script has most of it: first what no
+/// script refers to, then the compiled functions.
 fn free_memory(lua: &Lua, functions: &mut BTreeMap<Digest, RegistryKey>) {
-    let is_low = || lua.used_memory() > room::BYTES_MAX / 2;
-    if is_low() {
+    let keeps_much = || lua.used_memory() > room::KEPT_BYTES_MAX;
+    if keeps_much() {
         // A collection that fails leaves less for the next script.
         let _ = lua.gc_collect();
     }
-    if is_low() {
+    if keeps_much() {
         functions.clear();
         lua.expire_registry_values();
         let _ = lua.gc_collect();

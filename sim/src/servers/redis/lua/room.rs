@@ -7,6 +7,10 @@ use crate::servers::redis::effects::Effect;
 /// it, each in bytes. A fuzzer's scripts reach it.
 pub(super) const BYTES_MAX: usize = if cfg!(fuzzing) { 4 } else { 256 } * 1024 * 1024;
 
+/// The most memory that an interpreter keeps between two scripts, in bytes. Lua itself would keep garbage of
+/// twice what the largest script had in use.
+pub(super) const KEPT_BYTES_MAX: usize = if cfg!(fuzzing) { 2 } else { 4 } * 1024 * 1024;
+
 /// The memory of a command in the record of its server, and of an element in a reply, beside their texts.
 pub(super) const ITEM_BYTES: usize = 64;
 
