@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 
 use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
 use crate::error::BackendError;
+use crate::token::FencingToken;
 
 /// Any backend on the runtime `R`, for programs that choose theirs at run time.
 ///
@@ -60,6 +61,10 @@ impl<R: Runtime> Backend for AnyBackend<R> {
         self.0.erased_session_ttl()
     }
 
+    fn has_permits(&self) -> bool {
+        self.0.erased_has_permits()
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.0.boxed_connect(deadline).await
     }
@@ -90,6 +95,10 @@ impl Acquisition for AnyAcquisition {
         self.0.erased_set_ttl(ttl);
     }
 
+    fn beside(&self) -> Vec<FencingToken> {
+        self.0.erased_beside()
+    }
+
     fn needs_cleanup(&self) -> bool {
         self.0.erased_needs_cleanup()
     }
@@ -116,6 +125,7 @@ trait Erased<R>: Send + Sync {
     fn erased_runtime(&self) -> &R;
     fn erased_system(&self) -> &'static str;
     fn erased_session_ttl(&self) -> Option<Duration>;
+    fn erased_has_permits(&self) -> bool;
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
     fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition>;
 }
@@ -131,6 +141,10 @@ impl<B: Backend> Erased<B::Runtime> for B {
 
     fn erased_session_ttl(&self) -> Option<Duration> {
         self.session_ttl()
+    }
+
+    fn erased_has_permits(&self) -> bool {
+        self.has_permits()
     }
 
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>> {
@@ -149,6 +163,7 @@ trait ErasedAcquisition: Send {
     fn boxed_renew(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Renewal, BackendError>>;
     fn boxed_release(&mut self, deadline: Instant) -> BoxFuture<'_, Result<Released, BackendError>>;
     fn erased_set_ttl(&mut self, ttl: Duration);
+    fn erased_beside(&self) -> Vec<FencingToken>;
     fn erased_needs_cleanup(&self) -> bool;
     fn erased_is_repeatable(&self) -> bool;
 }
@@ -172,6 +187,10 @@ impl<A: Acquisition> ErasedAcquisition for A {
 
     fn erased_set_ttl(&mut self, ttl: Duration) {
         self.set_ttl(ttl);
+    }
+
+    fn erased_beside(&self) -> Vec<FencingToken> {
+        self.beside()
     }
 
     fn erased_needs_cleanup(&self) -> bool {

@@ -41,9 +41,15 @@ pub(crate) struct Attempt<'a, B: Backend> {
 
 impl<'a, B: Backend> Attempt<'a, B> {
     pub(crate) fn begin(context: &'a Context<B>, key: &LockKey, terms: Terms, fenced: bool) -> Self {
-        let claim = Claim { key: key.clone(), owner: new_owner(context), ttl: terms.ttl, fenced };
+        let claim = Claim {
+            key: key.clone(),
+            owner: new_owner(context),
+            ttl: terms.ttl,
+            fenced,
+            permits: context.options().permits,
+        };
         let span = AcquireSpan::begin(context.backend().system(), &claim);
-        span.span().in_scope(|| Event::Requested { ttl: claim.ttl }.emit(&claim.key, &claim.owner));
+        span.span().in_scope(|| announce(Event::Requested { ttl: claim.ttl }, &claim));
         let meter = context.meters().of(key);
         meter.began();
         let started = context.runtime().now();
@@ -104,8 +110,9 @@ impl<'a, B: Backend> Attempt<'a, B> {
         let span = self.span.granted(&self.claim, token);
         let hold = Hold::begin(Arc::clone(&self.meter), span, since);
         let (context, claim, acquisition) = (self.context.clone(), self.claim.clone(), self.take());
+        let beside = acquisition.beside();
         let held = Held::new(context, claim, acquisition, hold, token, since, valid_until);
-        Some(Handle::new(held, given))
+        Some(Handle::new(held, given, beside))
     }
 
     /// Waits until the claims ahead may be gone, or until `deadline`.
@@ -139,7 +146,8 @@ impl<'a, B: Backend> Attempt<'a, B> {
         self.acquisition = self.context.backend().open(self.claim.clone());
         self.position = None;
         self.span.retried(&self.claim);
-        self.emit(Event::Retried { ttl: self.claim.ttl });
+        let retried = Event::Retried { ttl: self.claim.ttl };
+        self.span.span().in_scope(|| announce(retried, &self.claim));
     }
 
     /// Abandons the acquire; returns `error`.
@@ -229,6 +237,14 @@ impl<B: Backend> Drop for Attempt<'_, B> {
         if !self.is_over {
             self.abandon(Outcome::Cancelled);
         }
+    }
+}
+
+/// Emits the begin of a request, and the number of permits if there are several.
+fn announce(begin: Event, claim: &Claim) {
+    begin.emit(&claim.key, &claim.owner);
+    if let permits @ 2.. = claim.permits {
+        Event::Permits { permits }.emit(&claim.key, &claim.owner);
     }
 }
 

@@ -62,6 +62,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
         None
     }
 
+    /// Returns true if it grants [`Claim::permits`] at once. The default is false: a lock with several permits
+    /// on this backend is refused.
+    fn has_permits(&self) -> bool {
+        false
+    }
+
     /// Connects and logs in by `deadline`, and waits until a server has answered; of several independent
     /// servers, a majority. The first request does the same: a program that calls this learns of a wrong
     /// address, password or certificate at its start. The default does nothing.
@@ -114,6 +120,13 @@ pub trait Acquisition: Send + 'static {
         let _ = ttl;
     }
 
+    /// Returns the tokens of the other permits that were live when the server granted this one; if the grant
+    /// was found only later, those of them that were still live then. Empty for a lock with one permit, which
+    /// is the default.
+    fn beside(&self) -> Vec<FencingToken> {
+        Vec::new()
+    }
+
     /// Returns whether the server may have something of this acquisition without the client knowing it, now
     /// or later. The lock then releases it in the background until this returns false.
     fn needs_cleanup(&self) -> bool;
@@ -125,7 +138,8 @@ pub trait Acquisition: Send + 'static {
     }
 }
 
-/// A request for one lease: its key, its owner, its TTL, and whether it needs a fencing token.
+/// A request for one lease: its key, its owner, its TTL, whether it needs a fencing token, and the number of
+/// leases beside which it may live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The key to lock.
@@ -137,6 +151,8 @@ pub struct Claim {
     /// True if the grant must have a fencing token. Otherwise the backend may leave it out if that costs
     /// less.
     pub fenced: bool,
+    /// The number of leases that may live on the key at once: one for a mutex.
+    pub permits: u32,
 }
 
 /// A lock server's answer to [`Acquisition::request`].

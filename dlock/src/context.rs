@@ -29,6 +29,9 @@ impl<B: Backend> Context<B> {
     pub(crate) fn new(backend: B, options: Options) -> Result<Self, OptionsError> {
         let terms = options.terms()?;
         check_session(&backend, terms)?;
+        if options.permits > 1 && !backend.has_permits() {
+            return Err(OptionsError::NoPermits { system: backend.system(), permits: options.permits });
+        }
         let (meters, cleanups) = (Meters::new(backend.system()), Tasks::default());
         Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups, open: Open::default() })))
     }

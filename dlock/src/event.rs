@@ -74,6 +74,8 @@ macro_rules! lease_events {
             Retried as LeaseRetried = "lease_retried" { ttl: Duration => ttl_millis: Option<u64> }
             /// The request is for reading: other readers may hold the lock beside it.
             Shared as LeaseShared = "lease_shared" {}
+            /// The request is for one of several permits. Right after `lease_requested` or `lease_retried`.
+            Permits as LeasePermits = "lease_permits" { permits: u32 => permits: u64 }
             /// A fair lock put the request into its queue.
             Queued as LeaseQueued = "lease_queued" { position: u64 => position: u64 }
             /// The grant reached the client and was still valid.
@@ -120,6 +122,9 @@ macro_rules! lease_events {
 macro_rules! field_doc {
     (ttl) => {
         "The lease's time to live."
+    };
+    (permits) => {
+        "The number of permits of the key."
     };
     (position) => {
         "The place in the queue; lower is served first."
@@ -180,6 +185,7 @@ struct Fields {
     token: Option<Option<FencingToken>>,
     ttl: Option<Duration>,
     valid: Option<Duration>,
+    permits: Option<u32>,
     position: Option<u64>,
     outcome: Option<Outcome>,
 }
@@ -187,7 +193,7 @@ struct Fields {
 impl Event {
     /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`,
     /// `resource_type`, `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`,
-    /// `valid_micros`, `position`, `outcome`. The fencing token of a lease without one is logged as 0.
+    /// `valid_micros`, `permits`, `position`, `outcome`. The fencing token of a lease without one is logged as 0.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
         let fields = self.fields();
         // One call for all events: a subscriber then keeps data for only one call site.
@@ -200,6 +206,7 @@ impl Event {
             fencing_token = fields.token.map(|token| token.map_or(0, FencingToken::as_u64)),
             ttl_millis = fields.ttl.map(|ttl| saturate(ttl.as_millis())),
             valid_micros = fields.valid.map(|valid| saturate(valid.as_micros())),
+            permits = fields.permits,
             position = fields.position,
             outcome = fields.outcome.map(Outcome::as_str),
         );

@@ -50,6 +50,8 @@ const RELEASE_TIMEOUTS: u32 = 3;
 pub struct Handle<B: Backend, T = FencingToken> {
     held: Arc<Held<B>>,
     token: T,
+    /// The tokens of the permits beside it.
+    beside: Vec<FencingToken>,
     /// The number of its grant.
     number: u64,
 }
@@ -59,14 +61,32 @@ impl<B: Backend> Handle<B> {
     pub fn fence(&self) -> FencingToken {
         self.token
     }
+
+    /// Returns the tokens of the other permits that were live when this one was granted, in ascending order;
+    /// none for a lock with one permit. A resource needs them with [`Handle::fence`]: a permit may write
+    /// after a newer one, if it was live beside that.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// let handle = lock.try_acquire(&key).await?;
+    /// // A mutex has no other holders.
+    /// assert_eq!(handle.beside(), []);
+    /// # Ok(()) });
+    /// ```
+    pub fn beside(&self) -> &[FencingToken] {
+        &self.beside
+    }
 }
 
 impl<B: Backend, T> Handle<B, T> {
-    pub(crate) fn new(held: Held<B>, token: T) -> Self {
+    pub(crate) fn new(held: Held<B>, token: T, beside: Vec<FencingToken>) -> Self {
         let held = Arc::new(held);
         let lease: Weak<Held<B>> = Arc::downgrade(&held);
         let number = held.context().open().began(lease);
-        Self { held, token, number }
+        Self { held, token, beside, number }
     }
 
     /// Returns the key that is locked.

@@ -18,6 +18,12 @@ pub(crate) const OWNER: &str = "}:owner";
 /// The end of the key that counts the grants.
 pub(crate) const FENCE: &str = "}:fence";
 
+/// The end of the key with the owners of a semaphore's permits.
+pub(crate) const PERMITS: &str = "}:permits";
+
+/// The end of the key with the tokens of these owners.
+pub(crate) const TOKENS: &str = "}:tokens";
+
 /// The end of the channel on which releases are published.
 pub(crate) const FREED: &str = "}:freed";
 
@@ -174,13 +180,24 @@ impl LockKey {
         self.stored(FENCE).concat()
     }
 
+    /// Returns the Redis key with the owners of the permits, if the lock is a semaphore: a sorted set, ordered
+    /// by the end of their leases in milliseconds since 1970.
+    pub fn permits_key(&self) -> String {
+        self.stored(PERMITS).concat()
+    }
+
+    /// Returns the Redis key with the fencing tokens of the permits, by their owners: a hash.
+    pub fn tokens_key(&self) -> String {
+        self.stored(TOKENS).concat()
+    }
+
     /// Returns the Redis channel on which releases of the lock are published.
     pub fn freed_channel(&self) -> String {
         self.stored(FREED).concat()
     }
 
     /// Splits a Redis key or channel of a lock into the lock's name ([`LockKey::name`]) and its part:
-    /// `owner`, `fence` or `freed`. Returns `None` for a key that is of no lock.
+    /// `owner`, `fence`, `freed`, `permits` or `tokens`. Returns `None` for a key that is of no lock.
     pub fn split_stored(stored: &str) -> Option<(&str, &str)> {
         stored.strip_prefix(PREFIX)?.rsplit_once("}:")
     }

@@ -9,6 +9,9 @@ use crate::lease::{DriftMargin, Terms};
 /// The longest TTL: a lease of a year frees nothing, and much longer ones overflow a server's clock.
 const TTL_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
+/// The most permits of a lock. A grant names all that are live.
+const PERMITS_MAX: u32 = 1000;
+
 /// The longest name of a process in owner tokens, in bytes.
 const INSTANCE_BYTES_MAX: usize = 64;
 
@@ -49,6 +52,16 @@ pub struct Options {
     /// The remaining validity from which on [`Handle::low`](crate::Handle::low) tells the work to come to an
     /// end. Less than the validity of a whole TTL. By default, for `None`, a sixth of the lease's TTL.
     pub low_validity: Option<Duration>,
+    /// The number of leases that may live on a key at once: 1 to 1,000, by default 1. More make the lock a
+    /// semaphore, on Redis, etcd and ZooKeeper.
+    ///
+    /// All who share a key must give the same number: each acquire counts with its own. On Redis a semaphore
+    /// and a mutex on one key don't know of each other. etcd and ZooKeeper serve permits in the order of the
+    /// requests; Redis does not. A resource that checks tokens also needs [`Handle::beside`], since a permit
+    /// may live longer than newer ones.
+    ///
+    /// [`Handle::beside`]: crate::Handle::beside
+    pub permits: u32,
 }
 
 impl Options {
@@ -62,6 +75,7 @@ impl Options {
             request_timeout: (ttl / 4).clamp(Duration::from_millis(50), Duration::from_secs(1)),
             min_validity: Duration::ZERO,
             low_validity: None,
+            permits: 1,
         }
     }
 
@@ -74,6 +88,9 @@ impl Options {
     pub(crate) fn terms(&self) -> Result<Terms, OptionsError> {
         self.check_instance()?;
         self.check_waits()?;
+        if !(1..=PERMITS_MAX).contains(&self.permits) {
+            return Err(OptionsError::Permits { permits: self.permits, max: PERMITS_MAX });
+        }
         self.terms_of(self.ttl)
     }
 
@@ -191,6 +208,22 @@ pub enum OptionsError {
         /// The largest size in bytes.
         max: usize,
     },
+    /// No lock can have this number of permits.
+    #[error("a lock with {permits} permits can't be: give 1 for a mutex, or up to {max}")]
+    Permits {
+        /// The number of permits.
+        permits: u32,
+        /// The largest number.
+        max: u32,
+    },
+    /// The backend grants a key to one holder only.
+    #[error("{system} has no locks with {permits} permits: use Redis, etcd or ZooKeeper, or one permit")]
+    NoPermits {
+        /// The name of the system.
+        system: &'static str,
+        /// The number of permits.
+        permits: u32,
+    },
     /// A server call would fail at once.
     #[error("the request timeout is zero: give it the slowest answer that the server may take")]
     RequestTimeoutZero,
@@ -262,6 +295,15 @@ mod tests {
         assert!(options(|options| options.backoff.base = Duration::ZERO).is_err());
         assert!(options(|options| options.backoff.max = Duration::from_millis(49)).is_err());
         assert!(options(|options| options.request_timeout = Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn no_lock_has_no_permit_or_very_many() {
+        for permits in [0, 1001] {
+            let error = options(|options| options.permits = permits).unwrap_err();
+            assert!(matches!(error, OptionsError::Permits { max: 1000, .. }), "{error}");
+        }
+        assert!(options(|options| options.permits = 1000).is_ok());
     }
 
     #[test]

@@ -106,6 +106,9 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
             format!("acquires {} again ttl={}", key(of), millis(*ttl_millis))
         }
         Kind::LeaseShared { key: of, .. } => format!("asks for {} beside other readers", key(of)),
+        Kind::LeasePermits { key: of, permits, .. } => {
+            format!("asks for one of {permits} permits of {}", key(of))
+        }
         Kind::LeaseQueued { key: of, position, .. } => format!("queued for {} at {position}", key(of)),
         Kind::LeaseAcquired { token: 0, valid_micros, owner, .. } => {
             format!("granted to {} without a token, valid for {}", short(owner), micros(*valid_micros))

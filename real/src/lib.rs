@@ -27,6 +27,7 @@ mod patient;
 pub mod pause;
 pub mod peers;
 pub mod place;
+pub mod primitive;
 pub mod recording;
 pub mod report;
 pub mod serve;

@@ -20,6 +20,7 @@ use tokio::runtime::{Builder, Handle};
 
 use crate::pause::{Pause, Stoppable};
 use crate::place::Place;
+use crate::primitive::Primitive;
 use crate::recording::speak_as;
 use crate::stop::Stop;
 use crate::systems::SystemError;
@@ -49,6 +50,8 @@ pub struct Plan {
     pub resource_token: Option<BearerToken>,
     /// The fencing that the resource must have; `None` for either.
     pub fencing: Option<Fencing>,
+    /// The primitive.
+    pub primitive: Primitive,
     /// The TTL of a lease.
     pub ttl: Duration,
     /// The duration of a contender's work before its write.
@@ -256,6 +259,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
         let client = plan.client(runtime.clone());
         let mut options = Options::new(plan.ttl);
         options.instance = Some(name.clone());
+        plan.primitive.apply(&mut options);
         let request_timeout = options.request_timeout;
         let lock = Lock::new(backend, options)?;
         let pauses = Stoppable { pause: plan.pause, stop: stop.clone() };

@@ -85,6 +85,23 @@ fn each_backend_holds_its_lock() {
 }
 
 #[test]
+fn three_processes_share_two_permits() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let url = format!("redis://{}", redis.address());
+    let runs = [(); 3].map(|()| {
+        let url = url.clone();
+        std::thread::spawn(move || run("semaphore", &[&url]))
+    });
+    let printed = runs.map(|run| run.join().unwrap()).concat();
+    for token in 1..=9 {
+        assert_eq!(printed.matches(&format!("with token {token} beside")).count(), 1, "{printed}");
+    }
+    // Two held permits at once, and no third.
+    assert!(printed.contains("beside [1]") && !printed.contains(", 2]"), "{printed}");
+}
+
+#[test]
 fn a_request_whose_order_is_taken_gets_409() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

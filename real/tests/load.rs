@@ -19,6 +19,7 @@ fn load(redis: &Redis) -> Load {
     Load {
         arm: Arm::Lock,
         place: Place::new(System::Redis, vec![redis.address()]),
+        primitive: real::primitive::Primitive::Mutex,
         ttl: Duration::from_secs(10),
         work: Duration::from_millis(20),
         pause: Duration::ZERO,

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
-use etcd_client::{EventType, GetOptions, Txn, WatchFilterType, WatchOptions, WatchStream};
+use etcd_client::{Event, EventType, GetOptions, Txn, WatchFilterType, WatchOptions, WatchStream};
 use futures_util::future::{Either, select, try_join};
 
 use super::connector::{Connection, Connector};
@@ -49,7 +49,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
         cluster.0.current(deadline).await
     }
 
-    /// Puts the claim at the end of the queue. Returns the claim ahead, or `None` to look again.
+    /// Puts the claim at the end of the queue. Returns the claims ahead, or `None` to look again.
     async fn enter(
         &mut self,
         session: &Arc<Session>,
@@ -86,7 +86,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
         })
     }
 
-    /// Repeats until the place in the queue and the claim ahead are known.
+    /// Repeats until the place in the queue and the claims ahead are known.
     async fn find_place(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let session = self.session(deadline).await?;
         loop {
@@ -113,18 +113,13 @@ impl<R: Runtime> EtcdAcquisition<R> {
         Ok(self.place.sight(answer))
     }
 
-    fn answer(
-        &mut self,
-        session: &Session,
-        ahead: Option<Ahead>,
-        since: Instant,
-    ) -> Result<Answer, BackendError> {
+    fn answer(&mut self, session: &Session, ahead: Ahead, since: Instant) -> Result<Answer, BackendError> {
         let left = session.left(since, self.cluster.now())?;
-        let is_first = ahead.is_none();
+        let is_served = !ahead.is_full;
         self.trail.follows(ahead);
         let position = self.trail.position().unwrap_or_default().unsigned_abs();
         match FencingToken::new(position) {
-            Some(token) if is_first => Ok(Answer::Granted { token, since, left }),
+            Some(token) if is_served => Ok(Answer::Granted { token, since, left }),
             Some(_) => Ok(Answer::Queued { position }),
             None => Err(BackendError::Refused { message: "a key of revision 0".to_owned(), passing: false }),
         }
@@ -179,10 +174,10 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
     }
 
     async fn wait(&mut self, deadline: Instant) -> Result<(), BackendError> {
-        let Self { cluster, trail, .. } = self;
+        let Self { cluster, place, trail } = self;
         let (Some(session), Some(ahead)) = (trail.session(), trail.ahead()) else { return Ok(()) };
         let runtime = cluster.connector().runtime();
-        let watch = cluster.watch(session, ahead, deadline);
+        let watch = cluster.watch(session, place, ahead, deadline);
         let over = pin!(session.over(runtime));
         let waiting = async {
             match select(pin!(watch), over).await {
@@ -229,14 +224,20 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
         Ok(released)
     }
 
+    fn beside(&self) -> Vec<FencingToken> {
+        let claims = self.trail.ahead().into_iter().flat_map(|ahead| &ahead.claims);
+        let token = |(_, revision): &(Vec<u8>, i64)| FencingToken::new(revision.unsigned_abs());
+        claims.rev().filter_map(token).collect()
+    }
+
     fn needs_cleanup(&self) -> bool {
         self.trail.is_open()
     }
 }
 
-/// The result of a watch on the key ahead.
+/// The result of a watch on the claims ahead.
 enum Watched {
-    /// The key is gone, or the history that would show it has been compacted: look again.
+    /// One is gone, or the history that would show it has been compacted: look again.
     Changed,
     /// Nothing yet.
     Nothing,
@@ -275,18 +276,30 @@ impl<R: Runtime> Cluster<R> {
         self.connector().judged(connection, deadline, sent).await
     }
 
-    /// Waits for the end of the key ahead, and of no other key.
-    async fn watch(&self, session: &Session, ahead: &Ahead, deadline: Instant) -> Result<(), BackendError> {
+    /// Waits for the end of a claim directly ahead. A mutex watches one key. A semaphore watches the queue and
+    /// ignores the other keys: with a watch for each claim ahead, waiters would have as many watches as there
+    /// are permits.
+    async fn watch(
+        &self,
+        session: &Session,
+        place: &Place,
+        ahead: &Ahead,
+        deadline: Instant,
+    ) -> Result<(), BackendError> {
         let connection = self.connector().connection(deadline).await?;
         let options =
             WatchOptions::new().with_start_revision(ahead.seen + 1).with_filters([WatchFilterType::NoPut]);
-        let begin = async { connection.watch().watch(ahead.key.as_slice(), Some(options)).await };
+        let (key, options) = match ahead.claims.as_slice() {
+            [(key, _)] => (key.as_slice(), options),
+            _ => (place.queue().as_bytes(), options.with_prefix()),
+        };
+        let begin = async { connection.watch().watch(key, Some(options)).await };
         // A member that does not even confirm the watch is left; the keepalives detect one that falls silent
         // later.
         let begun_by = deadline.min(self.now() + session.ttl() / 6);
         let mut stream = self.connector().call(&connection, begun_by, connection.unless_over(begin)).await?;
         loop {
-            match watched(&connection, &mut stream).await {
+            match watched(&connection, &mut stream, ahead).await {
                 Ok(Watched::Changed) => return Ok(()),
                 Ok(Watched::Nothing) => {}
                 Err(error) => {
@@ -298,7 +311,11 @@ impl<R: Runtime> Cluster<R> {
     }
 }
 
-async fn watched(connection: &Connection, stream: &mut WatchStream) -> Result<Watched, BackendError> {
+async fn watched(
+    connection: &Connection,
+    stream: &mut WatchStream,
+    ahead: &Ahead,
+) -> Result<Watched, BackendError> {
     let answer = connection.unless_over(stream.message()).await.map_err(meaning)?;
     let Some(answer) = answer else {
         return Err(BackendError::Disconnected { reason: "the watch has ended".to_owned() });
@@ -308,7 +325,11 @@ async fn watched(connection: &Connection, stream: &mut WatchStream) -> Result<Wa
         let message = format!("the watch was cancelled: {}", answer.cancel_reason());
         return Err(BackendError::Refused { message, passing: true });
     }
-    let is_gone = answer.events().iter().any(|event| event.event_type() == EventType::Delete);
+    let is_ahead = |key: &[u8]| ahead.claims.iter().any(|(claim, _)| claim == key);
+    let ends = |event: &Event| {
+        event.event_type() == EventType::Delete && event.kv().is_some_and(|kv| is_ahead(kv.key()))
+    };
+    let is_gone = answer.events().iter().any(ends);
     Ok(if is_gone || answer.canceled() { Watched::Changed } else { Watched::Nothing })
 }
 

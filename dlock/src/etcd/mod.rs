@@ -138,6 +138,10 @@ impl<R: Runtime> Backend for Etcd<R> {
         Some(self.session_ttl)
     }
 
+    fn has_permits(&self) -> bool {
+        true
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         // Opens the session that the first acquire needs.
         self.sessions.current(deadline).await.map(drop)

@@ -1,8 +1,9 @@
 //! A claim's place in the queue: its keys, the transactions that create, read and delete them, and the
 //! reading of their answers.
 //!
-//! A lock is the queue of the keys `lock/v1/NAME/…`, ordered by create revision; the first has the lock. A
-//! claim's key ends with the random digits of its owner token, and its value is the whole token.
+//! A lock is the queue of the keys `lock/v1/NAME/…`, ordered by create revision; the first has the lock. Of a
+//! semaphore with N permits, the first N have one. A claim's key ends with the random digits of its owner
+//! token, and its value is the whole token.
 //!
 //! # Late puts
 //!
@@ -30,6 +31,8 @@ pub(super) struct Place {
     queue: String,
     key: String,
     owner: String,
+    /// The number of keys at the head of the queue that have a permit.
+    permits: usize,
 }
 
 /// The answer to a transaction of a claim, sent by itself or in a batch.
@@ -45,7 +48,7 @@ pub(super) struct Reply {
 /// The result of [`Place::enter`].
 pub(super) enum Entry {
     /// The key was put, at this create revision.
-    New { position: i64, ahead: Option<Ahead> },
+    New { position: i64, ahead: Ahead },
     /// The key was there already.
     Known { position: i64 },
     /// The guard's revision differs from the one sent; nothing was done.
@@ -55,15 +58,21 @@ pub(super) enum Entry {
 /// The result of [`Place::look`].
 pub(super) enum Sight {
     /// The key is in the queue.
-    InQueue(Option<Ahead>),
+    InQueue(Ahead),
     /// The key is gone, with its lease or deleted by another client.
     Gone,
 }
 
-/// The claim directly ahead in the queue.
+/// The claims directly ahead in the queue: as many as there are permits, if there are so many.
+///
+/// A claim is served once fewer are ahead than there are permits. So long as each of these is there, it is not:
+/// they are the only ones worth watching.
 pub(super) struct Ahead {
-    pub(super) key: Vec<u8>,
-    /// The revision of the store at which the key was there.
+    /// The keys of the claims and their create revisions, the last one in the queue first.
+    pub(super) claims: Vec<(Vec<u8>, i64)>,
+    /// True if all permits are taken by claims ahead.
+    pub(super) is_full: bool,
+    /// The revision of the store at which the keys were there.
     pub(super) seen: i64,
 }
 
@@ -73,12 +82,18 @@ impl Place {
         // The name of the process, before the colon, may have a slash.
         let digits = owner.rsplit(':').next().unwrap_or(owner);
         let queue = claim.key.etcd_queue();
-        Self { key: [&queue, digits].concat(), queue, owner: owner.to_owned() }
+        let permits = usize::try_from(claim.permits).unwrap_or(usize::MAX);
+        Self { key: [&queue, digits].concat(), queue, owner: owner.to_owned(), permits }
     }
 
     #[cfg(test)]
     pub(super) fn in_queue(queue: &str) -> Self {
-        Self { queue: queue.to_owned(), key: queue.to_owned() + "/1", owner: "1".to_owned() }
+        Self { queue: queue.to_owned(), key: queue.to_owned() + "/1", owner: "1".to_owned(), permits: 1 }
+    }
+
+    /// Returns the prefix of the keys of the queue.
+    pub(super) fn queue(&self) -> &str {
+        &self.queue
     }
 
     pub(super) fn key(&self) -> &str {
@@ -95,7 +110,7 @@ impl Place {
     pub(super) fn enter(&self, session: &Session) -> Txn {
         let guard = guard_key(session);
         let put = PutOptions::new().with_lease(session.lease());
-        let last = newest_first().with_prefix().with_limit(2);
+        let last = newest_first().with_prefix().with_limit(self.count(1));
         Txn::new()
             .when([
                 Compare::mod_revision(guard.as_str(), CompareOp::Equal, session.guard()),
@@ -114,7 +129,7 @@ impl Place {
         let mut found = ranges.into_iter();
         if succeeded {
             let queue = found.next().unwrap_or_default();
-            return Entry::New { position: revision, ahead: ahead(queue, self.key.as_bytes(), revision) };
+            return Entry::New { position: revision, ahead: self.ahead(queue, revision) };
         }
         let own = found.next().unwrap_or_default();
         match own.first() {
@@ -128,7 +143,8 @@ impl Place {
 
     /// Reads the key ahead of this one, if this one is at `position`.
     pub(super) fn look(&self, position: i64) -> Txn {
-        let before = newest_first().with_prefix().with_max_create_revision(position - 1).with_limit(1);
+        let before = newest_first().with_prefix().with_max_create_revision(position - 1);
+        let before = before.with_limit(self.count(0));
         Txn::new()
             .when([Compare::create_revision(self.key.as_str(), CompareOp::Equal, position)])
             .and_then([TxnOp::get(self.queue.as_str(), Some(before))])
@@ -140,7 +156,20 @@ impl Place {
             return Sight::Gone;
         }
         let queue = ranges.into_iter().next().unwrap_or_default();
-        Sight::InQueue(ahead(queue, self.key.as_bytes(), revision))
+        Sight::InQueue(self.ahead(queue, revision))
+    }
+
+    /// Returns the number of permits, and `more`.
+    fn count(&self, more: i64) -> i64 {
+        i64::try_from(self.permits).unwrap_or(i64::MAX).saturating_add(more)
+    }
+
+    /// Reads the claims ahead from a part of the queue, the newest first, which may contain this claim's key.
+    fn ahead(&self, queue: Vec<KeyValue>, seen: i64) -> Ahead {
+        let others = queue.into_iter().filter(|kv| kv.key() != self.key.as_bytes());
+        let claims = others.map(|kv| (kv.create_revision(), kv.into_key_value().0));
+        let claims: Vec<_> = claims.map(|(revision, key)| (key, revision)).take(self.permits).collect();
+        Ahead { is_full: claims.len() >= self.permits, claims, seen }
     }
 
     /// Deletes the key, if it is at `position`. For claims whose requests have all been answered.
@@ -191,9 +220,4 @@ pub(super) fn guard_key(session: &Session) -> String {
 
 fn newest_first() -> GetOptions {
     GetOptions::new().with_sort(SortTarget::Create, SortOrder::Descend).with_keys_only()
-}
-
-fn ahead(queue: Vec<KeyValue>, own: &[u8], seen: i64) -> Option<Ahead> {
-    let next = queue.into_iter().find(|kv| kv.key() != own)?;
-    Some(Ahead { key: next.into_key_value().0, seen })
 }

@@ -18,7 +18,7 @@ struct Stake {
     unanswered: u32,
     /// The create revision of the claim's key.
     position: Option<i64>,
-    /// The claim ahead at the last look.
+    /// The claims ahead at the last look.
     ahead: Option<Ahead>,
 }
 
@@ -60,10 +60,10 @@ impl Trail {
         }
     }
 
-    /// Notes the claim ahead.
-    pub(super) fn follows(&mut self, ahead: Option<Ahead>) {
+    /// Notes the claims ahead.
+    pub(super) fn follows(&mut self, ahead: Ahead) {
         if let Some(stake) = &mut self.stake {
-            stake.ahead = ahead;
+            stake.ahead = Some(ahead);
         }
     }
 

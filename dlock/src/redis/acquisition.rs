@@ -4,19 +4,22 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
-use redis::Value;
+use redis::{RedisError, Value};
 
 use super::batch::Batcher;
 use super::connection::Connection;
+use super::eval;
 use super::listener::Listener;
 use super::node::{Node, Sent};
 use super::options::{TokenSource, Waiting};
+use super::permit;
 use super::reply::{self, Grant};
 use super::requests::Requests;
 use super::script::{Arg, Call, Own, Script, StoredKey};
 use super::unfenced;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
+use crate::token::FencingToken;
 
 static ACQUIRE_BY_TIME: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_by_time.lua")));
 static RENEW: LazyLock<Script> =
@@ -37,10 +40,15 @@ pub struct RedisAcquisition<R: Runtime> {
     waiting: Waiting,
     claim: Claim,
     requests: Requests,
+    /// The tokens of the permits beside the one that was granted.
+    beside: Vec<FencingToken>,
 }
 
 impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        if self.claim.permits > 1 {
+            return self.request_permit(deadline).await;
+        }
         if !self.claim.fenced {
             return self.request_unfenced(deadline).await;
         }
@@ -71,16 +79,23 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     }
 
     async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
-        let Claim { key, owner, ttl, .. } = &self.claim;
+        let Claim { key, owner, ttl, permits, .. } = &self.claim;
+        if *permits > 1 {
+            return self.renew_by(permit::Parts::renew(&self.claim).call(), deadline).await;
+        }
         let keys = [StoredKey::owner(key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl)];
         self.renew_by(Call { script: &RENEW, keys: &keys, args: &args }, deadline).await
     }
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
-        let Self { client, claim, requests, .. } = self;
+        let Self { client, claim, requests, waiting, .. } = self;
         requests.stop_waiting();
         let (sent, value) = match requests.connection_to_follow() {
+            followed if claim.permits > 1 => {
+                let parts = permit::Parts::release(claim, *waiting == Waiting::Called);
+                release_permit(client, followed, &parts, deadline).await
+            }
             None => release(client, claim, deadline).await,
             Some(connection) => follow(client, connection, claim, deadline).await,
         }?;
@@ -96,6 +111,10 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         self.claim.ttl = ttl;
     }
 
+    fn beside(&self) -> Vec<FencingToken> {
+        self.beside.clone()
+    }
+
     fn needs_cleanup(&self) -> bool {
         self.requests.are_open()
     }
@@ -103,7 +122,8 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
 
 impl<R: Runtime> RedisAcquisition<R> {
     pub(super) fn new(client: &Arc<Client<R>>, tokens: TokenSource, waiting: Waiting, claim: Claim) -> Self {
-        Self { client: Arc::clone(client), tokens, waiting, claim, requests: Requests::default() }
+        let (client, requests) = (Arc::clone(client), Requests::default());
+        Self { client, tokens, waiting, claim, requests, beside: Vec::new() }
     }
 
     /// Returns whether the server is known to have granted a lease that has not been released since.
@@ -125,6 +145,26 @@ impl<R: Runtime> RedisAcquisition<R> {
         let send = |connection| async move { acquires.execute(node.runtime(), claim, &connection).await };
         let (sent, value) = node.exchange(None, deadline, before_send, send).await?;
         self.note(&sent, reply::grant(&value))
+    }
+
+    /// Requests one of several permits.
+    async fn request_permit(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+        let Self { client, claim, requests, tokens, .. } = self;
+        sometimes!(client.node.runtime(), asked_again_unanswered, requests.are_open());
+        let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
+        let parts = permit::Parts::acquire(claim, *tokens);
+        let (sent, value) = client.node.eval(parts.call(), deadline, before_send).await?;
+        let (grant, beside) = match permit::grant(&value) {
+            Ok((grant, beside)) => (Ok(grant), beside),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        let (grant, since) = self.note(&sent, grant)?;
+        self.beside = beside;
+        Ok(match grant {
+            Grant::New { token } => Answer::Granted { token, since, left: self.claim.ttl },
+            Grant::Known { token, left } => Answer::Granted { token, since, left },
+            Grant::Taken { left, .. } => Answer::Taken { left },
+        })
     }
 
     /// Requests the lease without a token.
@@ -219,15 +259,36 @@ async fn follow<R: Runtime>(
     claim: &Claim,
     deadline: Instant,
 ) -> Result<(Sent, Value), BackendError> {
-    reached!(node.runtime(), release_follows_request);
     let send = |connection: Arc<Connection>| async move {
         acquires.handed_over().await;
         releases.operation().one_by_text(claim, &connection).await
     };
+    follow_by(node, connection, deadline, send).await
+}
+
+/// Releases a permit on `followed`, behind the requests that were sent there, or on the shared connection.
+async fn release_permit<R: Runtime>(
+    Client { node, .. }: &Client<R>,
+    followed: Option<&Arc<Connection>>,
+    parts: &permit::Parts<'_>,
+    deadline: Instant,
+) -> Result<(Sent, Value), BackendError> {
+    let Some(connection) = followed else { return node.eval(parts.call(), deadline, |_| ()).await };
+    let send = |connection: Arc<Connection>| async move { eval::eval_text(&connection, parts.call()).await };
+    follow_by(node, connection, deadline, send).await
+}
+
+/// Sends a release by `send` on `connection`, which the next try does not use if this one fails.
+async fn follow_by<R: Runtime, F: Future<Output = Result<Value, RedisError>>>(
+    node: &Node<R>,
+    connection: &Arc<Connection>,
+    deadline: Instant,
+    send: impl FnOnce(Arc<Connection>) -> F,
+) -> Result<(Sent, Value), BackendError> {
+    reached!(node.runtime(), release_follows_request);
     let exchanged = node.exchange(Some(Arc::clone(connection)), deadline, |_| (), send).await;
     sometimes!(node.runtime(), followed_connection_failed, exchanged.is_err());
     if exchanged.is_err() {
-        // The next try uses another connection.
         connection.mark_closed();
     }
     exchanged

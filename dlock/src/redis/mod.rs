@@ -15,7 +15,7 @@
 // reply.rs reads the answers. connection.rs opens and replaces the connection; eval.rs runs scripts on it,
 // and native.rs the server's own commands in their place; node.rs adds deadlines. operation.rs has the
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
-// acquires without a token; requests.rs remembers unanswered requests; acquisition.rs puts them together.
+// acquires without a token; permit/ has the scripts of a semaphore; requests.rs remembers unanswered requests; acquisition.rs puts them together.
 // waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that the server
 // runs.
 
@@ -29,6 +29,7 @@ mod native;
 mod node;
 mod operation;
 mod options;
+mod permit;
 mod reply;
 mod requests;
 mod script;
@@ -117,6 +118,10 @@ impl<R: Runtime> Backend for Redis<R> {
 
     fn system(&self) -> &'static str {
         "redis"
+    }
+
+    fn has_permits(&self) -> bool {
+        true
     }
 
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {

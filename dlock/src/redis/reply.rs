@@ -112,7 +112,7 @@ fn token(fence: i64) -> Result<FencingToken, BackendError> {
 }
 
 /// Reads a token that a script gives as the text of the counter.
-fn token_in(text: &[u8]) -> Result<FencingToken, BackendError> {
+pub(super) fn token_in(text: &[u8]) -> Result<FencingToken, BackendError> {
     let fence = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     token(fence.ok_or_else(lost_counter)?)
 }
@@ -123,7 +123,7 @@ fn millis(number: i64) -> Option<Duration> {
 
 /// Returns the error for a lock whose counter was evicted, deleted or overwritten: its next tokens would be
 /// below those in use.
-fn lost_counter() -> BackendError {
+pub(super) fn lost_counter() -> BackendError {
     let message = "the fencing counter of the lock is gone or below 1: set it above the resource's highest \
          token, and keep keys named lock:* from eviction";
     BackendError::Refused { message: message.into(), passing: false }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::{Cmd, RedisWrite, ToRedisArgs};
 
-use crate::key::{FENCE, FREED, LockKey, OWNER};
+use crate::key::{FENCE, FREED, LockKey, OWNER, PERMITS, TOKENS};
 
 /// The scripts of locks on one Redis: the name and the text of each.
 pub(crate) const SCRIPTS: &[(&str, &str)] = &[
@@ -16,6 +16,9 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("renew", include_str!("renew.lua")),
     ("release", include_str!("release.lua")),
     ("release_many", include_str!("release_many.lua")),
+    ("acquire_permit", include_str!("permit/acquire_permit.lua")),
+    ("renew_permit", include_str!("permit/renew_permit.lua")),
+    ("release_permit", include_str!("permit/release_permit.lua")),
 ];
 
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.
@@ -124,6 +127,16 @@ impl<'a> StoredKey<'a> {
     /// Returns the key that counts the grants.
     pub(crate) fn fence(key: &'a LockKey) -> Self {
         Self::new(key, FENCE)
+    }
+
+    /// Returns the key with the owners of the permits.
+    pub(crate) fn permits(key: &'a LockKey) -> Self {
+        Self::new(key, PERMITS)
+    }
+
+    /// Returns the key with the tokens of the permits.
+    pub(crate) fn tokens(key: &'a LockKey) -> Self {
+        Self::new(key, TOKENS)
     }
 
     /// Returns the channel on which releases are published.

@@ -6,12 +6,13 @@ use std::time::Duration;
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
 use dlock_zookeeper::path::guid;
 use dlock_zookeeper::{Client, CreateMode, Error, Fired};
-use futures_util::future::{join, join_all};
+use futures_util::future::{join, join_all, select_all};
 
 use super::place::{Place, Position};
 use super::sessions::Sessions;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
 use crate::error::BackendError;
+use crate::token::FencingToken;
 
 /// One attempt to hold one lease on ZooKeeper.
 pub struct ZooKeeperAcquisition<R: Runtime> {
@@ -19,11 +20,13 @@ pub struct ZooKeeperAcquisition<R: Runtime> {
     claim: Claim,
     /// The entry in the queue: from before its creation is sent until it is certainly gone.
     place: Option<Place<R>>,
+    /// The tokens of the permits beside the one that was granted.
+    beside: Vec<FencingToken>,
 }
 
 impl<R: Runtime> ZooKeeperAcquisition<R> {
     pub(super) fn new(sessions: &Arc<Sessions<R>>, claim: Claim) -> Self {
-        Self { sessions: Arc::clone(sessions), claim, place: None }
+        Self { sessions: Arc::clone(sessions), claim, place: None, beside: Vec::new() }
     }
 
     /// Returns the place of the claim in the queue; enqueues the claim first if it is not there.
@@ -45,15 +48,18 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
             Some(place) => place.look(deadline).await?,
             None => None,
         };
-        let Position { token, is_first, is_used_up } = match known {
+        let Position { token, is_served, is_used_up } = match known {
             Some(position) => position,
             None => self.enter(client, deadline).await?,
         };
         if is_used_up {
             return Err(Error::QueueUsedUp { path: self.sessions.queue(&self.claim.key) });
         }
-        if !is_first {
+        if !is_served {
             return Ok(Answer::Queued { position: token.as_u64() });
+        }
+        if let (Some(place), 2..) = (&self.place, self.claim.permits) {
+            self.beside = place.tokens_ahead(deadline).await?;
         }
         let left = timeout(client)?;
         Ok(Answer::Granted { token, since, left })
@@ -79,7 +85,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         deadline: Instant,
     ) -> Result<Position, Error> {
         // A guid for each: an entry of an earlier session can't be taken for this one.
-        let place = Place::new(client.clone(), queue, guid(client.runtime()));
+        let place = Place::new(client.clone(), queue, guid(client.runtime()), self.claim.permits);
         let place = self.place.insert(place);
         let position = place.create(&self.claim.owner, deadline).await;
         if position.as_ref().is_err_and(Error::is_refusal) && !place.is_known() {
@@ -117,10 +123,11 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
         let Some(place) = &self.place else { return Ok(()) };
         let client = place.client().clone();
         let wait = async {
-            if let Some(watch) = place.watch_ahead(deadline).await? {
+            let watches = place.watch_ahead(deadline).await?;
+            if !watches.is_empty() {
                 // The reason does not matter, not even a lost connection: the next request finds out which
-                // entry is ahead.
-                let fired = watch.await;
+                // entries are ahead.
+                let (fired, ..) = select_all(watches).await;
                 sometimes!(client.runtime(), woken_by_predecessor, fired == Fired::Deleted);
                 sometimes!(client.runtime(), watch_lost, fired == Fired::Disconnected);
             }
@@ -160,6 +167,10 @@ impl<R: Runtime> Acquisition for ZooKeeperAcquisition<R> {
             Err(error) if error.is_session_over() => Ok(Released::NotOwner),
             Err(error) => Err(self.sessions.failure(error)),
         }
+    }
+
+    fn beside(&self) -> Vec<FencingToken> {
+        self.beside.clone()
     }
 
     fn needs_cleanup(&self) -> bool {

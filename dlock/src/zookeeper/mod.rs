@@ -107,6 +107,10 @@ impl<R: Runtime> Backend for ZooKeeper<R> {
         Some(self.0.options().session_timeout)
     }
 
+    fn has_permits(&self) -> bool {
+        true
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         let client = self.0.current();
         // Read before any change of the locks: the answer shows that the login was taken.

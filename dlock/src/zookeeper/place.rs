@@ -4,7 +4,7 @@ use dlock_runtime::{Instant, Runtime, always, probes, reached, sometimes};
 use dlock_zookeeper::path::{entry_number, entry_prefix};
 use dlock_zookeeper::wire::WireError;
 use dlock_zookeeper::{Client, CreateMode, Error, Stat, Watch};
-use futures_util::future::{join, join3};
+use futures_util::future::{join, join_all, join3};
 
 use super::queue;
 use crate::token::{FencingToken, Owner};
@@ -16,6 +16,8 @@ pub(super) struct Place<R: Runtime> {
     queue: String,
     /// The guid in the entry's name.
     guid: String,
+    /// The number of entries at the head of the queue that have a permit: one for a mutex.
+    permits: usize,
     /// `None` while its creation is not answered.
     entry: Option<Entry>,
 }
@@ -26,23 +28,25 @@ struct Entry {
     number: u32,
     /// The transaction that created it.
     token: FencingToken,
-    /// The path of the entry directly ahead, when last read.
-    ahead: Option<String>,
+    /// The paths of the entries directly ahead, when last read: see [`queue::ahead`].
+    ahead: Vec<String>,
 }
 
 /// The entry's position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     pub(super) token: FencingToken,
-    pub(super) is_first: bool,
+    /// Fewer entries are ahead than there are permits.
+    pub(super) is_served: bool,
     /// The queue's counter has overflowed: the order is unknown.
     pub(super) is_used_up: bool,
 }
 
 impl<R: Runtime> Place<R> {
     /// Makes an entry with a new guid, without a request.
-    pub(super) fn new(client: Client<R>, queue: &str, guid: String) -> Self {
-        Self { client, queue: queue.to_owned(), guid, entry: None }
+    pub(super) fn new(client: Client<R>, queue: &str, guid: String, permits: u32) -> Self {
+        let permits = usize::try_from(permits).unwrap_or(usize::MAX);
+        Self { client, queue: queue.to_owned(), guid, permits, entry: None }
     }
 
     /// Returns whether a server has reported the entry.
@@ -54,7 +58,7 @@ impl<R: Runtime> Place<R> {
         &self.client
     }
 
-    /// Creates the entry and reads the entry ahead of it, in one round trip: a server answers in order, and
+    /// Creates the entry and reads the entries ahead of it, in one round trip: a server answers in order, and
     /// shows a client no older state than it has shown before.
     ///
     /// # Errors
@@ -75,7 +79,7 @@ impl<R: Runtime> Place<R> {
         self.position(&names)
     }
 
-    /// Reads whether the entry is in the queue and which entry is ahead; returns `None` if it is not there
+    /// Reads whether the entry is in the queue and which entries are ahead; returns `None` if it is not there
     /// and never will be.
     ///
     /// It syncs first. The sync is answered with the leader's consent, so nothing read is older than this
@@ -119,21 +123,33 @@ impl<R: Runtime> Place<R> {
         Ok(stat?.is_some_and(|stat| self.is_ours(&stat)))
     }
 
-    /// Watches the entry directly ahead; `None` if it is gone.
+    /// Watches the entries directly ahead; returns no watches if one of them is gone.
     ///
     /// It watches the data: an exists on a missing node would leave a watch at the server for as long as the
     /// connection lasts.
-    pub(super) async fn watch_ahead(&self, deadline: Instant) -> Result<Option<Watch>, Error> {
-        let ahead = self.entry.as_ref().and_then(|entry| entry.ahead.as_deref());
-        let Some(ahead) = ahead else { return Ok(None) };
-        match self.client.data_watched(ahead, deadline).await {
-            Ok((_, _, watch)) => Ok(Some(watch)),
+    pub(super) async fn watch_ahead(&self, deadline: Instant) -> Result<Vec<Watch>, Error> {
+        let ahead = self.entry.iter().flat_map(|entry| &entry.ahead);
+        let watched = ahead.map(|path| self.client.data_watched(path, deadline));
+        let watched = join_all(watched).await.into_iter();
+        match watched.map(|watched| watched.map(|(_, _, watch)| watch)).collect() {
             Err(Error::NoNode { .. }) => {
                 reached!(self.client.runtime(), predecessor_gone_before_watch);
-                Ok(None)
+                Ok(Vec::new())
             }
-            Err(error) => Err(error),
+            watches => watches,
         }
+    }
+
+    /// Reads the tokens of the entries ahead, which have permits if this one has; of those that are still
+    /// there, in ascending order.
+    pub(super) async fn tokens_ahead(&self, deadline: Instant) -> Result<Vec<FencingToken>, Error> {
+        let ahead = self.entry.iter().flat_map(|entry| &entry.ahead);
+        let stats = join_all(ahead.map(|path| self.client.exists(path, deadline))).await.into_iter();
+        let stats: Vec<Option<Stat>> = stats.collect::<Result<_, _>>()?;
+        let tokens = stats.into_iter().flatten().filter_map(|stat| token_of(&stat));
+        let mut tokens: Vec<_> = tokens.collect();
+        tokens.sort_unstable();
+        Ok(tokens)
     }
 
     /// Deletes the entry; returns false if it was gone already. After an answer it is gone for good.
@@ -165,22 +181,28 @@ impl<R: Runtime> Place<R> {
 
     fn note(&mut self, path: &str, stat: Stat) -> Result<(), Error> {
         let number = entry_number(path);
-        let token = u64::try_from(stat.czxid).ok().and_then(FencingToken::new);
+        let token = token_of(&stat);
         // A server that follows the protocol gives no other name, and no transaction below 1.
         let (Some(number), Some(token)) = (number, token) else {
             return Err(Error::Protocol(WireError::Truncated));
         };
-        self.entry = Some(Entry { path: path.to_owned(), number, token, ahead: None });
+        self.entry = Some(Entry { path: path.to_owned(), number, token, ahead: Vec::new() });
         Ok(())
     }
 
     fn position(&mut self, names: &[String]) -> Result<Position, Error> {
-        let Self { queue, entry, .. } = self;
+        let Self { queue, entry, permits, .. } = self;
         let Some(entry) = entry else { return Err(Error::NoNode { path: queue.clone() }) };
-        entry.ahead = queue::ahead(names, entry.number).map(|name| format!("{queue}/{name}"));
+        let ahead = queue::ahead(names, entry.number, *permits).into_iter();
+        entry.ahead = ahead.map(|name| format!("{queue}/{name}")).collect();
         let is_used_up = queue::is_used_up(entry.number);
-        Ok(Position { token: entry.token, is_first: entry.ahead.is_none(), is_used_up })
+        Ok(Position { token: entry.token, is_served: entry.ahead.len() < *permits, is_used_up })
     }
+}
+
+/// Returns the token of an entry: the transaction that created it.
+fn token_of(stat: &Stat) -> Option<FencingToken> {
+    u64::try_from(stat.czxid).ok().and_then(FencingToken::new)
 }
 
 probes! {

@@ -8,13 +8,17 @@ pub(super) fn find<'a>(names: &'a [String], guid: &str) -> Option<&'a str> {
     names.iter().map(String::as_str).find(|name| name.starts_with(&prefix) && entry_number(name).is_some())
 }
 
-/// Returns the name of the entry directly ahead of the one numbered `own`; `None` if that is the first.
+/// Returns the names of the entries directly ahead of the one numbered `own`, the nearest first: as many as
+/// there are `permits`, if there are so many. The entry is served once fewer are ahead.
 ///
-/// Only this one is worth watching: if all watched the first, each release would wake all.
-pub(super) fn ahead(names: &[String], own: u32) -> Option<&str> {
+/// Only these are worth watching: so long as each of them is there, the entry is not served. If all watched
+/// the first, each release would wake all.
+pub(super) fn ahead(names: &[String], own: u32, permits: usize) -> Vec<&str> {
     let distance = |name: &str| entry_number(name).map(|number| number.wrapping_sub(own).cast_signed());
     let placed = names.iter().filter_map(|name| Some((distance(name)?, name.as_str())));
-    placed.filter(|(distance, _)| *distance < 0).max_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    let mut ahead: Vec<_> = placed.filter(|(distance, _)| *distance < 0).collect();
+    ahead.sort_unstable_by(|one, other| other.cmp(one));
+    ahead.into_iter().take(permits).map(|(_, name)| name).collect()
 }
 
 /// Returns true if `number` is the last one, or beyond it: several entries may have such numbers, and their
@@ -43,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_entry_follows_the_one_before_it(first in count(), gaps in prop::collection::vec(1..9, 1..9)) {
+        fn each_entry_follows_those_before_it(first in count(), gaps in prop::collection::vec(1..9, 1..9)) {
             let mut count = first;
             let mut line = vec![name(first)];
             for gap in gaps {
@@ -52,10 +56,12 @@ mod tests {
             }
             let mut shuffled = line.clone();
             shuffled.sort();
-            prop_assert_eq!(ahead(&shuffled, first.cast_unsigned()), None);
-            for pair in line.windows(2) {
-                let own = entry_number(&pair[1]).unwrap();
-                prop_assert_eq!(ahead(&shuffled, own), Some(pair[0].as_str()));
+            for permits in 1..4 {
+                for (place, name) in line.iter().enumerate() {
+                    let nearest = line[..place].iter().rev().take(permits);
+                    let own = entry_number(name).unwrap();
+                    prop_assert_eq!(ahead(&shuffled, own, permits), nearest.collect::<Vec<_>>());
+                }
             }
         }
     }
@@ -67,7 +73,7 @@ mod tests {
         assert_eq!(entry_number(&name(i32::MAX)), Some(0x7fff_ffff));
         assert_eq!(entry_number(&name(i32::MIN)), Some(0x8000_0000));
         assert_eq!(entry_number(&name(-1)), Some(u32::MAX));
-        assert_eq!(ahead(&[name(-1), name(0)], 0), Some(name(-1).as_str()));
+        assert_eq!(ahead(&[name(-1), name(0)], 0, 1), [name(-1)]);
     }
 
     #[test]
@@ -81,7 +87,7 @@ mod tests {
     fn other_nodes_are_ahead_of_no_entry() {
         let names =
             ["config", "_c_x-lock-", "_c_x-lock-000000000x", "_c_x-lock-+000000001"].map(str::to_owned);
-        assert_eq!(ahead(&names, 5), None);
+        assert!(ahead(&names, 5, 9).is_empty());
         assert_eq!(find(&names, "x"), None);
     }
 

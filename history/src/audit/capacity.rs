@@ -3,6 +3,7 @@
 //! A mutex has one live grant. Of N permits, N may be live. A lock for readers and a writer has any number of
 //! readers (`lease_shared`), or one writer. The judges ask for the live grants that a new one crowds.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rules;
@@ -65,6 +66,25 @@ impl<'h> Capacities<'h> {
             }
         }
     }
+}
+
+/// Returns the rules with the capacities that the requests in `history` name, for keys without one.
+pub(super) fn with_those_of<'r>(history: &[Event], rules: &'r Rules) -> Cow<'r, Rules> {
+    let mut rules = Cow::Borrowed(rules);
+    let given: BTreeSet<Name> = rules.capacities.keys().cloned().collect();
+    for event in history {
+        let Kind::LeasePermits { key, permits, .. } = &event.kind else { continue };
+        if given.contains(key) {
+            continue;
+        }
+        let permits = usize::try_from(*permits).unwrap_or(usize::MAX);
+        let known = rules.capacities.get(key);
+        let is_larger = known.is_none_or(|known| matches!(known, Capacity::Permits(less) if *less < permits));
+        if is_larger {
+            rules.to_mut().capacities.insert(key.clone(), Capacity::Permits(permits));
+        }
+    }
+    rules
 }
 
 /// Joins the words for grants: `a (token 1) and b (token 2)`.

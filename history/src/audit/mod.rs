@@ -114,7 +114,8 @@ pub struct Rules {
     /// The longest time for which messages that a fault has delayed may still be in flight after its
     /// `fault_healed`, by the number of the fault.
     pub in_flight: BTreeMap<u64, Duration>,
-    /// The capacities of keys, by their hashes ([`dlock::id_hash`]). Any other key is that of a mutex.
+    /// The capacities of keys, by their hashes ([`dlock::id_hash`]). Of any other key the history tells the
+    /// number of permits (`lease_permits`: the largest counts); otherwise it is that of a mutex.
     pub capacities: BTreeMap<Name, Capacity>,
     /// The processes that are broken for good from [`Rules::healed_at`] on: `stuck` judges whether the others
     /// are served without them.
@@ -145,6 +146,7 @@ pub struct Rules {
 /// assert_eq!(verdicts[0].processes, ["a", "b"].map(Name::from));
 /// ```
 pub fn audit(history: &[Event], rules: &Rules) -> Vec<Verdict> {
+    let rules = &capacity::with_those_of(history, rules);
     let mut judges = Judges::new(rules);
     let mut verdicts = Verdicts::default();
     for (number, event) in history.iter().enumerate() {

@@ -10,6 +10,7 @@ impl Kind {
             Self::LeaseRequested { key, .. }
             | Self::LeaseRetried { key, .. }
             | Self::LeaseShared { key, .. }
+            | Self::LeasePermits { key, .. }
             | Self::LeaseQueued { key, .. }
             | Self::LeaseAcquired { key, .. }
             | Self::LeaseNotAcquired { key, .. }

@@ -99,6 +99,8 @@ fields! {
     ttl_millis TtlMillis = "ttl_millis": u64;
     /// the time for which the holder may still trust the lease, in microseconds of its own clock.
     valid_micros ValidMicros = "valid_micros": u64;
+    /// the number of permits of a semaphore.
+    permits Permits = "permits": u64;
     /// the place in a fair lock's queue; lower is served first.
     position Position = "position": u64;
     /// the outcome, in a word.
@@ -302,13 +304,13 @@ mod tests {
         for number in [&mut record.position, &mut record.seen, &mut record.version, &mut record.expected] {
             *number = Some(7);
         }
-        for number in [&mut record.fault, &mut record.rate, &mut record.until] {
+        for number in [&mut record.fault, &mut record.rate, &mut record.until, &mut record.permits] {
             *number = Some(7);
         }
         record.effect = Some(Effect::links(LinkFault::Cut, [("a", "b")]));
         let fields = serde_json::to_value(&record).unwrap();
         let fields = fields.as_object().unwrap();
-        assert_eq!(fields.len(), 22);
+        assert_eq!(fields.len(), 23);
         let mut copy = Record::default();
         for (field, value) in fields {
             match value {

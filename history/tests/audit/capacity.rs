@@ -63,6 +63,22 @@ fn one_more_than_the_permits_is_convicted() {
 }
 
 #[test]
+fn the_number_of_permits_is_that_of_the_requests() {
+    let judge = |of: [u64; 3]| {
+        let asks = |(name, permits): (&'static str, u64)| {
+            (0, name, Kind::LeasePermits { resource_type: None, key: key(), owner: owner(name), permits })
+        };
+        let asks = ["a", "b", "c"].into_iter().zip(of).map(asks);
+        let rules = Rules { capacities: [].into(), ..rules(Capacity::Mutex) };
+        lines(&audit(&history(asks.chain(inside(["a", "b", "c"])).collect::<Vec<_>>()), &rules))
+    };
+    assert!(judge([3, 3, 3]).is_empty());
+    // Clients that differ give what the largest number allows.
+    assert!(judge([2, 3, 2]).is_empty());
+    assert_eq!(judge([2, 2, 2]), ["overlap a b c", "two_valid a b c"]);
+}
+
+#[test]
 fn a_permit_that_is_free_again_may_be_taken() {
     for end in [crashed(), left("a", 1)] {
         let mut story = inside(["a", "b", "c"]);

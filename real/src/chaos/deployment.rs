@@ -127,7 +127,8 @@ impl<'a> Deployment<'a> {
         to_servers: &[Proxy],
         to_resource: &Proxy,
     ) -> Result<Actor, ChaosError> {
-        let Configuration { system, ttl, work, keys, .. } = self.configuration;
+        let Configuration { system, ttl, work, keys, primitive, .. } = self.configuration;
+        let primitive = primitive.to_string();
         let servers: Vec<_> = to_servers.iter().map(Proxy::address).collect();
         let (servers, resource) = (servers.join(","), to_resource.address());
         let millis = |time: &Duration| format!("{}ms", time.as_millis());
@@ -137,7 +138,7 @@ impl<'a> Deployment<'a> {
         let mut arguments = vec!["--system", system.as_str(), "--servers", &servers, "--resource", &resource];
         arguments
             .extend(["--ttl", &ttl, "--work", &work, "--keys", &keys, "--rounds", &rounds, "--rest", &rest]);
-        arguments.extend(["--claim", "on", "--check", check]);
+        arguments.extend(["--claim", "on", "--check", check, "--primitive", &primitive]);
         if number % 3 == 2 {
             arguments.extend(["--renew", "1h"]);
         }

@@ -36,6 +36,7 @@ use crate::faults::FaultError;
 use crate::judgement::Judgement;
 use crate::lab::LabError;
 use crate::metrics::Targets;
+use crate::primitive::Primitive;
 use crate::recording::{ReadError, read};
 use crate::servers::ServerError;
 use crate::stop::Stop;
@@ -76,6 +77,8 @@ pub struct Configuration {
     pub workers: usize,
     /// The number of locks they contend for.
     pub keys: u64,
+    /// The primitive that the workers contend for.
+    pub primitive: Primitive,
     /// The TTL of a lease.
     #[serde(rename = "ttl_ms", serialize_with = "as_millis")]
     pub ttl: Duration,
@@ -98,7 +101,8 @@ impl Configuration {
 
     /// Returns the command that repeats the run.
     pub fn command(&self) -> String {
-        let Self { system, fence, seed, lasts, every, faults, workers, keys, ttl, work, raise } = self;
+        let Self { system, fence, seed, lasts, every, faults, workers, keys, primitive, ttl, work, raise } =
+            self;
         let mut command = format!(
             "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} \
              --keys {keys} --ttl {}ms --work {}ms",
@@ -113,6 +117,9 @@ impl Configuration {
             let names: Vec<_> = faults.iter().map(|kind| kind.name()).collect();
             command.push_str(" --faults ");
             command.push_str(&names.join(","));
+        }
+        if *primitive != Primitive::Mutex {
+            command.push_str(&format!(" --primitive {primitive}"));
         }
         if *raise {
             command.push_str(" --raise");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use real::chaos::{self, Configuration, FaultKind, Plan};
 use real::metrics::Targets;
+use real::primitive::Primitive;
 use real::stop::Stop;
 use real::systems::System;
 
@@ -48,6 +49,9 @@ pub(crate) struct Chaos {
     /// The number of locks they contend for.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
+    /// The primitive: mutex, semaphore (of 2 permits) or semaphore:N.
+    #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
+    primitive: Primitive,
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "1s")]
     ttl: Duration,
@@ -89,8 +93,15 @@ impl Chaos {
 
     fn run_one(&self, configuration: &Configuration, stop: &Stop, targets: Option<&Targets>) -> Outcome {
         let fence = configuration.fence.as_str();
-        let out = self.out.join(format!("{}-{fence}-{}", configuration.system.as_str(), self.seed));
-        print(&format!("{}, fencing {fence}, seed {}\n", configuration.system.as_str(), self.seed))?;
+        let system = configuration.system.as_str();
+        let (folder, title) = match self.primitive {
+            Primitive::Mutex => (system.to_owned(), system.to_owned()),
+            other => {
+                (format!("{system}-{}", other.to_string().replace(':', "-")), format!("{system}, {other}"))
+            }
+        };
+        let out = self.out.join(format!("{folder}-{fence}-{}", self.seed));
+        print(&format!("{title}, fencing {fence}, seed {}\n", self.seed))?;
         let report = chaos::run(configuration, &out, stop, targets, |fault| {
             // Ignore a closed stdout.
             let _ = print(&format!("  {fault}\n"));
@@ -112,10 +123,16 @@ impl Chaos {
             faults: faults.to_vec(),
             workers: self.workers,
             keys: self.keys,
+            primitive: self.primitive,
             ttl: self.ttl,
             work: self.work,
             raise: self.raise,
         };
+        if system == System::Redlock && self.primitive != Primitive::Mutex {
+            return Err(
+                format!("redlock has no {}: give --system redis, etcd or zookeeper", self.primitive).into()
+            );
+        }
         if configuration.kinds().next().is_none() {
             return Err(format!(
                 "none of these faults can strike {}: give others to --faults",

@@ -8,6 +8,7 @@ use dlock::TokioRuntime;
 use real::contend::{Arm, Load, contend_until};
 use real::lab::{keep, try_keep};
 use real::place::Place;
+use real::primitive::Primitive;
 use real::systems::System;
 use resource::Fencing;
 use tokio::runtime::{Builder, Handle};
@@ -25,6 +26,9 @@ pub(crate) struct Contend {
     /// The mechanism that decides which contender may work.
     #[arg(long, env = "DLOCK_ARM", value_enum, default_value = "lock")]
     arm: ArmKind,
+    /// The primitive: mutex, semaphore (of 2 permits) or semaphore:N.
+    #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
+    primitive: Primitive,
     /// The database for the mechanisms without a lock: postgresql://user@host:port/database.
     #[arg(
         long,
@@ -115,6 +119,7 @@ impl Contend {
                 (ArmKind::Version | ArmKind::Jobs, Some(url)) => Place::new(System::Redis, vec![url.clone()]),
                 _ => self.lock.servers.place()?,
             },
+            primitive: self.primitive,
             ttl: self.lock.ttl,
             work: self.work,
             pause: self.pause,

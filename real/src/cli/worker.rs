@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use real::pause::{How, Pause};
+use real::primitive::Primitive;
 use real::work::{Done, Plan, carry_out};
 use resource::Fencing;
 use resource::worker::Step;
@@ -27,6 +28,9 @@ pub(crate) struct Worker {
     /// otherwise. The resource decides: a worker always sends its tokens.
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser())]
     fence: Option<Fencing>,
+    /// The primitive: mutex, semaphore (of 2 permits) or semaphore:N.
+    #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
+    primitive: Primitive,
     /// The duration of the work between the grant and the write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
@@ -115,6 +119,7 @@ impl Worker {
             resource_tls,
             resource_token: self.access.token()?,
             fencing: self.fence,
+            primitive: self.primitive,
             ttl: self.lock.ttl,
             work: self.work,
             pause: Pause { at, how },

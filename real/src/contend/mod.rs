@@ -31,6 +31,7 @@ use self::report::fairness;
 pub use self::report::{Latencies, Report};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
 use crate::place::Place;
+use crate::primitive::Primitive;
 use crate::stop::Stop;
 use crate::timer;
 use dlock::TokioRuntime;
@@ -57,6 +58,8 @@ pub struct Load {
     /// The lock servers. Without a lock, their only address is the URL of a PostgreSQL.
     #[serde(rename = "system", serialize_with = "as_system")]
     pub place: Place,
+    /// The primitive.
+    pub primitive: Primitive,
     /// The TTL of a lease.
     pub ttl: Duration,
     /// The time for which a lease is held.
@@ -135,7 +138,9 @@ struct Offer {
 impl Offer {
     async fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> Result<Report, LoadError> {
         let runtime = backend.runtime().clone();
-        let lock = Lock::new(backend, Options::new(self.load.ttl))?;
+        let mut options = Options::new(self.load.ttl);
+        self.load.primitive.apply(&mut options);
+        let lock = Lock::new(backend, options)?;
         warm_up(&lock, &self.load).await?;
         let book = Arc::new(Book::open(self, &runtime));
         let mut contenders = JoinSet::new();

@@ -10,6 +10,7 @@ use super::LabError;
 use super::fleet::Fleet;
 use crate::contend::{Arm, Load, Report, contend};
 use crate::place::Place;
+use crate::primitive::Primitive;
 use crate::systems::System;
 use dlock::TokioRuntime;
 
@@ -34,6 +35,7 @@ impl HotKey<'_> {
         let load = Load {
             arm: Arm::Lock,
             place: Place::new(system, fleet.addresses().split(',').map(str::to_owned).collect()),
+            primitive: Primitive::Mutex,
             ttl: self.ttl.0,
             work: self.work.0,
             pause: Duration::ZERO,

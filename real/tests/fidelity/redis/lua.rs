@@ -32,13 +32,20 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 8] = [
+const SHIPPING: [Shipping; 11] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/renew.lua", &["a"], &[":1", ":0"]),
     shipping!("redis/release.lua", &["a"], &[":1", ":0"]),
     shipping!("redis/release_many.lua", &["a", "b"], &["*2 :1", "*2 :0"]),
+    shipping!(
+        "redis/permit/acquire_permit.lua",
+        &["permits", "owners", "fence"],
+        &["*2 :2", "*3 :2", "*3 :1", "*2 :0"]
+    ),
+    shipping!("redis/permit/renew_permit.lua", &["permits", "owners"], &[":1", ":0"]),
+    shipping!("redis/permit/release_permit.lua", &["permits", "owners"], &[":1", ":0"]),
     shipping!("redlock/vote.lua", &["a", "fence"], &[":n", "*3 :1", "*3 :0"]),
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];
@@ -221,6 +228,10 @@ fn shipping() -> impl Strategy<Value = Drawn> {
             "redis/renew.lua" | "redis/release.lua" => Some("commands"),
             _ => None,
         };
+        if script.name.ends_with("acquire_permit.lua") {
+            // Permits.
+            args.push("2".to_owned());
+        }
         args.extend(third.filter(|_| has_third).map(str::to_owned));
         if script.name.ends_with("many.lua") {
             // The second claim.

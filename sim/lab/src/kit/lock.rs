@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use dlock::redis::Redis;
 use dlock::{
-    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, Instant, Released, Renewal, Runtime,
-    timeout_at,
+    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, FencingToken, Instant, Released, Renewal,
+    Runtime, timeout_at,
 };
 use sim::world::runtime::SimRuntime;
 
@@ -212,6 +212,10 @@ impl<B: Correct, M: LockMistake<B>> Backend for Mistaken<B, M> {
         self.correct.session_ttl()
     }
 
+    fn has_permits(&self) -> bool {
+        self.correct.has_permits()
+    }
+
     fn open(&self, claim: Claim) -> MistakenAcquisition<B, M> {
         let attempt = Attempt {
             backend: self.correct.clone(),
@@ -255,6 +259,10 @@ impl<B: Correct, M: LockMistake<B>> Acquisition for MistakenAcquisition<B, M> {
             self.0.ended();
         }
         Ok(released)
+    }
+
+    fn beside(&self) -> Vec<FencingToken> {
+        self.0.correct.beside()
     }
 
     fn set_ttl(&mut self, ttl: Duration) {

@@ -1,5 +1,6 @@
 //! The options of the lock laboratory: its workers, their keys, the lock servers and the resource.
 
+use history::Capacity;
 use serde::{Deserialize, Serialize};
 use sim::{Schedule, Span};
 
@@ -23,6 +24,9 @@ pub struct Options {
     /// own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift_margin: Option<Span>,
+    /// The number of permits of each lock, 2 to 9: a semaphore. Default: none, a mutex.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub permits: Option<u32>,
     /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
     #[serde(default = "default_keys")]
     pub keys: Vec<String>,
@@ -68,6 +72,7 @@ impl Options {
             system,
             ttl,
             drift_margin: None,
+            permits: None,
             keys: default_keys(),
             within: None,
             mutant: None,
@@ -93,6 +98,11 @@ impl Options {
     /// Returns the key that this worker locks and writes.
     pub fn key_of<'a>(&'a self, worker: &'a Worker) -> &'a str {
         worker.key.as_deref().or(self.keys.first().map(String::as_str)).unwrap_or_default()
+    }
+
+    /// Returns the number of leases of each lock that may be valid at once.
+    pub fn capacity(&self) -> Capacity {
+        self.permits.map_or(Capacity::Mutex, |permits| Capacity::Permits(permits as usize))
     }
 
     /// Returns the TTL of this worker's leases.

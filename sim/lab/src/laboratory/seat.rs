@@ -32,6 +32,7 @@ impl Seat<'_> {
     /// Returns the options of the worker's lock.
     pub(super) fn lock_options(&self) -> dlock::Options {
         let mut options = dlock::Options::new(self.options.ttl_of(self.spec).duration());
+        options.permits = self.options.permits.unwrap_or(1);
         options.instance = Some(self.spec.name.clone());
         if let Some(margin) = self.options.drift_margin {
             options.drift = DriftMargin { per_mille: 0, constant: margin.duration() };

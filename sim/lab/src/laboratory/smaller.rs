@@ -57,6 +57,7 @@ fn simpler_servers(options: &Options) -> Vec<Options> {
     let mut smaller = options.system.get().simpler(options);
     smaller.push(Options { resource: Resource::default(), ..options.clone() });
     smaller.push(Options { tls: false, ..options.clone() });
+    smaller.push(Options { permits: None, ..options.clone() });
     smaller.push(Options { drift_margin: None, ..options.clone() });
     smaller.push(Options { within: None, ..options.clone() });
     smaller

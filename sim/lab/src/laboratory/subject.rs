@@ -236,7 +236,7 @@ impl Subject for Lab {
             sim.quorum(quorum);
         }
         for key in &options.keys {
-            sim.key(key);
+            sim.key(key).capacity(key, options.capacity());
         }
         let longest_ttl =
             options.workers.iter().map(|worker| options.ttl_of(worker)).max().unwrap_or_default();

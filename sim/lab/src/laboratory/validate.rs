@@ -3,6 +3,7 @@
 //! `triggers` validates the triggers of faults; each fault validates its own action.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use sim::faults::NETWORK;
@@ -19,6 +20,9 @@ use super::worker::{ReleaseMode, Worker, WorkerMode};
 
 /// The most workers of a schedule. Each takes some 4 MB.
 const WORKERS_MAX: usize = 500;
+
+/// The numbers of permits of a semaphore.
+const PERMITS: RangeInclusive<u32> = 2..=9;
 
 /// The shortest TTL, well above the drift margin.
 const TTL_MIN: Span = Span::from_millis(10);
@@ -74,6 +78,23 @@ impl LabScene<'_> {
         Ok(())
     }
 
+    /// Checks that the lock can be a semaphore.
+    fn check_permits(&self) -> Result<(), Invalid> {
+        let Options { permits, system, etcd, workers, .. } = &self.options;
+        let Some(permits) = permits else { return Ok(()) };
+        let by_get_del = |worker: &Worker| worker.release == ReleaseMode::GetDel;
+        let why = match () {
+            () if !PERMITS.contains(permits) => {
+                format!("a semaphore has {} to {} permits", PERMITS.start(), PERMITS.end())
+            }
+            () if !system.get().has_permits() => format!("`{system}` has no semaphores"),
+            () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no semaphores".into(),
+            () if workers.iter().any(by_get_del) => "release = \"get-del\" deletes the key of a mutex".into(),
+            () => return Ok(()),
+        };
+        Err(FieldPath::top("permits").says(format!("`permits` = {permits}: {why}")))
+    }
+
     /// Checks that all that speaks to the lock servers can do so over TLS.
     fn check_tls(&self) -> Result<(), Invalid> {
         let Options { tls, system, etcd, mutant, workers, .. } = &self.options;
@@ -94,6 +115,7 @@ impl LabScene<'_> {
         let system = self.options.system.get();
         system.check(&self.options)?;
         self.check_tls()?;
+        self.check_permits()?;
         match self.options.tables().find(|table| system.table() != Some(table)) {
             None => Ok(()),
             Some(table) => {

@@ -25,12 +25,18 @@ const WIDER: &[Wider] = &[
 /// Lock servers over TLS, where the lock is the library's: those of others speak without it.
 const TLS: Wider = Wider::new("tls", 0.1, |options, _| options.tls = true);
 
+/// Semaphores, where the lock is the library's.
+const PERMITS: Wider =
+    Wider::new("permits", 0.1, |options, site| options.permits = Some(site.one_of(&[2, 2, 3])));
+
 /// Draws the changes of the schedule: of any, of its system and of the workloads. Leaves out a change that
-/// the rules refuse. `tls` is true if lock servers may be over TLS.
-pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw, tls: bool) {
+/// the rules refuse. `library` is true if the lock is the library's, and may be
+/// over TLS.
+pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw, library: bool) {
     let own = schedule.options.system.get().wider();
-    let tls = tls.then_some(&TLS);
-    for Wider { name, probability, change } in WIDER.iter().chain(own).chain(WorkerMode::wider()).chain(tls) {
+    let of_library: &[Wider] = if library { &[TLS, PERMITS] } else { &[] };
+    let changes = WIDER.iter().chain(own).chain(WorkerMode::wider()).chain(of_library);
+    for Wider { name, probability, change } in changes {
         let mut site = from.site(&format!("options: {name}"));
         if !site.chance(*probability) {
             continue;

@@ -32,6 +32,8 @@ pub(super) struct Exhibit {
     only_on: Vec<System>,
     /// True if the lock counts its own grants: a schedule can't give it tokens by time.
     counts: bool,
+    /// True if the lock is a semaphore.
+    has_permits: bool,
 }
 
 /// The parts that replace those of a laboratory.
@@ -62,6 +64,11 @@ impl Exhibit {
     /// Marks that the lock counts its tokens itself.
     pub(super) fn counting(self) -> Self {
         Self { counts: true, ..self }
+    }
+
+    /// Marks that the lock is a semaphore.
+    pub(super) fn with_permits(self) -> Self {
+        Self { has_permits: true, ..self }
     }
 
     /// Creates an exhibit of a lock on several Redis servers.
@@ -173,6 +180,7 @@ impl Exhibit {
         if self.counts {
             options.redis.tokens = Tokens::Counter;
         }
+        options.permits = self.has_permits.then_some(2);
     }
 
     /// Changes the options of the servers to those with the mistake.

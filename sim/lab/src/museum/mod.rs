@@ -9,6 +9,7 @@ mod accepts_equal;
 mod blind_del;
 mod check_then_write;
 mod checked_in_application;
+mod client_clock;
 mod counter_after;
 mod counter_before;
 mod counter_deleted;
@@ -28,6 +29,7 @@ mod margin_added;
 mod no_cleanup;
 mod old_session_node;
 mod one_key;
+mod one_permit_more;
 mod overtaking_release;
 mod plain_redlock;
 mod prefix_deleted;
@@ -318,6 +320,16 @@ mutants! {
     EndlessRenewal = "endless-renewal", R12 in endless_renewal,
         from "Redisson's watchdog", shows [Verdict::Stuck]
         => Exhibit::redis::<endless_renewal::EndlessRenewal>(),
+    /// A semaphore removes the permits that are over by the clock of the client that asks.
+    ClientClock = "client-clock", R14 in client_clock,
+        from "redis-semaphore's `Semaphore`; Carlson, \"Redis in Action\", 6.3.1", shows [Verdict::TwoValid]
+        => Exhibit::redis::<client_clock::ClientClock>().counting().with_permits(),
+    /// A semaphore on a queue grants one permit more than there are.
+    OnePermitMore = "one-permit-more", R15 in one_permit_more,
+        from "common where those ahead are counted with `<=`", shows [Verdict::TwoValid]
+        => Exhibit::etcd::<one_permit_more::OnePermitMore>()
+            .and_zookeeper::<one_permit_more::OnePermitMore>()
+            .with_permits(),
     /// The worker writes after it has released.
     WriteAfterRelease = "write-after-release", R13 in write_after_release,
         from "common where a write is deferred", shows [Verdict::AfterRelease]

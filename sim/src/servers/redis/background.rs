@@ -22,10 +22,7 @@ impl Core {
     fn next_task(&self) -> Option<i64> {
         let databases = self.state.databases().iter().filter(|_| !self.state.is_replica);
         let due_ms = databases.filter_map(Keyspace::next_due).min();
-        // The first tick after the key's expiry.
-        let tick = due_ms.map(|at| {
-            (at.div_euclid(EXPIRY_TICK_MS).saturating_add(1)).saturating_mul(EXPIRY_TICK_MS * 1000)
-        });
+        let tick = due_ms.map(tick_after);
         let sync = self.journal.is_dirty().then(|| self.synced_micros.saturating_add(SYNC_MICROS));
         match (tick, sync) {
             (Some(tick), Some(sync)) => Some(tick.min(sync)),
@@ -44,6 +41,11 @@ impl Core {
     pub(super) fn oversleeps(&self) -> bool {
         self.alarm_micros.is_some_and(|alarm| self.next_task().is_some_and(|task| task < alarm))
     }
+}
+
+/// Returns the first tick after a time in milliseconds, in microseconds.
+fn tick_after(due_ms: i64) -> i64 {
+    (due_ms.div_euclid(EXPIRY_TICK_MS).saturating_add(1)).saturating_mul(EXPIRY_TICK_MS * 1000)
 }
 
 impl<M: Machine> Server<M> {
@@ -125,7 +127,8 @@ impl<M: Machine> Server<M> {
     fn sleep_needed(&self) -> Option<Duration> {
         let now = self.now_micros();
         let mut core = self.core();
-        let task = core.next_task();
+        let observer = self.shared.options.observer.due_ms().filter(|_| !core.state.is_replica);
+        let task = core.next_task().into_iter().chain(observer.map(tick_after)).min();
         core.alarm_micros = Some(task.unwrap_or(i64::MAX));
         let mut left = task?.saturating_sub(now).max(0);
         if core.journal.is_dirty() {
@@ -135,7 +138,17 @@ impl<M: Machine> Server<M> {
         Some(Duration::from_micros(left.unsigned_abs()))
     }
 
+    /// Wakes the background task if the observer is due before.
+    pub(super) fn rouse_for_observer(&self) {
+        let Some(due_ms) = self.shared.options.observer.due_ms() else { return };
+        let alarm = self.core().alarm_micros;
+        if alarm.is_some_and(|alarm| tick_after(due_ms) < alarm) {
+            self.shared.wake.notify_one();
+        }
+    }
+
     fn tick(&self) {
+        self.pass(self.now_micros().div_euclid(1000));
         self.act(|core| {
             core.alarm_micros = None;
             core.expire_due();

@@ -136,6 +136,7 @@ impl<M: Machine> Server<M> {
         core.state.version = options.version;
         core.journal.restore(&mut core.state);
         sometimes!(machine, keys_restored, core.keys() > 0);
+        options.observer.restored(&core.state.record.effects);
         core.state.record.clear();
         let (wake, promoted, acknowledged) = Default::default();
         let core = Mutex::new(core);
@@ -252,13 +253,23 @@ impl<M: Machine> Server<M> {
     fn report(&self, client: &str, wall_ms: i64, record: &Record) {
         let observer = &self.shared.options.observer;
         if !record.effects.is_empty() {
+            self.pass(wall_ms);
             observer.changed(client, wall_ms, &record.effects);
+            self.rouse_for_observer();
         }
         for command in &record.commands {
             observer.executed(client, command);
             self.shared.machine.point(command);
         }
         record.unknown.iter().for_each(|command| self.shared.machine.refused_unknown(command));
+    }
+
+    /// Tells the observer the time, unless a primary decides what has expired.
+    fn pass(&self, wall_ms: i64) {
+        let ServerOptions { observer, name, .. } = &self.shared.options;
+        if observer.due_ms().is_some_and(|due| due <= wall_ms) && !self.is_replica() {
+            observer.passed(name, wall_ms);
+        }
     }
 
     fn now_micros(&self) -> i64 {

@@ -1,8 +1,11 @@
 //! Observers of a server: for the trace and the history.
 
+mod permits;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use self::permits::{Change, Permits};
 use super::effects::{Effect, KeyValue, Removal};
 use super::number::parse_i64;
 
@@ -13,6 +16,23 @@ pub trait Observer: Send + Sync {
     /// epoch on the server's clock. If the server itself caused them, `client` is the server's name.
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
         let _ = (client, wall_ms, effects);
+    }
+
+    /// Receives the effects by which a server that starts has restored its keys from its disk.
+    fn restored(&self, effects: &[Effect]) {
+        let _ = effects;
+    }
+
+    /// Returns the time at which the server calls [`Observer::passed`], in milliseconds after the Unix epoch
+    /// on its clock; `None` without one.
+    fn due_ms(&self) -> Option<i64> {
+        None
+    }
+
+    /// Receives the time of a primary, which is called `server`, in milliseconds after the Unix epoch on its
+    /// clock: whenever it looks for expired keys, and before each record of changes.
+    fn passed(&self, server: &str, wall_ms: i64) {
+        let _ = (server, wall_ms);
     }
 
     /// Receives a command of `client` that was executed and whose reply has not been sent. Commands inside
@@ -33,6 +53,7 @@ impl Observer for () {}
 pub struct LockView {
     /// Further keys, and the locks that they belong to.
     names: BTreeMap<Vec<u8>, String>,
+    permits: Permits,
 }
 
 impl LockView {
@@ -60,13 +81,29 @@ impl Observer for LockView {
             effects.iter().for_each(|effect| unit.emit(effect));
         }
     }
+
+    fn restored(&self, effects: &[Effect]) {
+        effects.iter().for_each(|effect| drop(self.permits.note(effect)));
+    }
+
+    fn due_ms(&self) -> Option<i64> {
+        self.permits.next_end()
+    }
+
+    fn passed(&self, server: &str, wall_ms: i64) {
+        let unit = Unit { view: self, client: server, wall_ms, effects: &[] };
+        for (key, owner) in self.permits.expire(wall_ms) {
+            unit.emit_end(&key, &owner, Removal::Expired);
+        }
+    }
 }
 
-/// The two keys of a lock.
+/// The keys of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Owner,
     Fence,
+    Permits,
 }
 
 /// The effects of one command or script.
@@ -90,19 +127,31 @@ impl Unit<'_> {
             Effect::Extended { key, value: Some(value), expires_at } => {
                 self.emit_change("key_extended", key, value, *expires_at, |_| None);
             }
-            Effect::Removed { key, value: Some(value), cause } => self.emit_removal(key, value, *cause),
+            Effect::Removed { key, value, cause } => self.emit_removal(key, value.as_deref(), *cause),
             Effect::Flushed { entries } => {
                 for KeyValue { key, value } in entries {
-                    value.iter().for_each(|value| self.emit_removal(key, value, Removal::Deleted));
+                    self.emit_removal(key, value.as_deref(), Removal::Deleted);
                 }
             }
-            // Collections are no locks of `dlock`, and the same key in another database is the same lock.
+            Effect::Command { .. } => self.emit_permit(effect),
+            // The same key in another database is the same lock.
             Effect::Counted { .. }
             | Effect::Changed { .. }
-            | Effect::Command { .. }
             | Effect::Selected { .. }
-            | Effect::Extended { value: None, .. }
-            | Effect::Removed { value: None, .. } => {}
+            | Effect::Extended { value: None, .. } => {}
+        }
+    }
+
+    /// Emits the change of a permit by a command on the sorted set of its lock.
+    fn emit_permit(&self, effect: &Effect) {
+        let Some((key, owner, change)) = self.view.permits.note(effect) else { return };
+        match change {
+            Change::Granted(over) => {
+                let token = |name: &str| self.fencing_token(name);
+                self.emit_change("key_granted", &key, &owner, Some(over), token);
+            }
+            Change::Extended(over) => self.emit_change("key_extended", &key, &owner, Some(over), |_| None),
+            Change::Ended => self.emit_end(&key, &owner, Removal::Deleted),
         }
     }
 
@@ -114,7 +163,7 @@ impl Unit<'_> {
         expires_at: Option<i64>,
         fencing_token: impl Fn(&str) -> Option<u64>,
     ) {
-        let Some((name, Part::Owner)) = self.view.lock_of(key) else { return };
+        let Some((name, Part::Owner | Part::Permits)) = self.view.lock_of(key) else { return };
         tracing::info!(
             target: "server",
             event,
@@ -126,8 +175,21 @@ impl Unit<'_> {
         );
     }
 
-    fn emit_removal(&self, key: &[u8], owner: &[u8], cause: Removal) {
-        let Some((name, Part::Owner)) = self.view.lock_of(key) else { return };
+    /// Emits the end of a key: of the lease of its owner, or of all permits.
+    fn emit_removal(&self, key: &[u8], owner: Option<&[u8]>, cause: Removal) {
+        match owner {
+            Some(owner) => self.emit_end(key, owner, cause),
+            None if is_permits(key) => {
+                let owners = self.view.permits.remove(key);
+                owners.iter().for_each(|owner| self.emit_end(key, owner, cause));
+            }
+            // Other collections are no locks of `dlock`.
+            None => {}
+        }
+    }
+
+    fn emit_end(&self, key: &[u8], owner: &[u8], cause: Removal) {
+        let Some((name, Part::Owner | Part::Permits)) = self.view.lock_of(key) else { return };
         tracing::info!(
             target: "server",
             event = if cause == Removal::Expired { "key_expired" } else { "key_deleted" },
@@ -166,8 +228,14 @@ fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
     match dlock::LockKey::split_stored(key)? {
         (name, "owner") => Some((name, Part::Owner)),
         (name, "fence") => Some((name, Part::Fence)),
+        (name, "permits") => Some((name, Part::Permits)),
         _ => None,
     }
+}
+
+/// Returns true if `key` is the sorted set of a semaphore's permits.
+fn is_permits(key: &[u8]) -> bool {
+    matches!(lock_of(key), Some((_, Part::Permits)))
 }
 
 #[cfg(test)]

@@ -74,6 +74,10 @@ impl LockSystem for Cluster {
         }
     }
 
+    fn has_permits(&self) -> bool {
+        true
+    }
+
     fn tls_scheme(&self) -> Option<&'static str> {
         Some("etcds")
     }

@@ -242,6 +242,11 @@ pub(super) trait LockSystem: Sync {
         false
     }
 
+    /// Returns true if the library's lock can be a semaphore.
+    fn has_permits(&self) -> bool {
+        false
+    }
+
     /// Returns true if the servers may lose a key by eviction.
     fn evicts(&self) -> bool {
         false

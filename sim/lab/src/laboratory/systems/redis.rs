@@ -85,6 +85,10 @@ impl LockSystem for One {
         }
     }
 
+    fn has_permits(&self) -> bool {
+        true
+    }
+
     fn tls_scheme(&self) -> Option<&'static str> {
         Some("rediss")
     }

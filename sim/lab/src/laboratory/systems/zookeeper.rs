@@ -66,6 +66,10 @@ impl LockSystem for Ensemble {
         apart(work_with::<ZooKeeper<SimRuntime>>(seat, self.addresses(&seat)))
     }
 
+    fn has_permits(&self) -> bool {
+        true
+    }
+
     fn tls_scheme(&self) -> Option<&'static str> {
         Some("zookeepers")
     }

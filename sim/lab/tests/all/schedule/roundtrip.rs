@@ -228,16 +228,18 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
         any::<u64>(),
         span(),
         of(span()),
+        of(2..10u32),
         vec(text(), 0..3),
         span(),
         of(span()),
     );
     let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), of(core()), expect());
     (head, body, vec(any::<u64>(), 0..3)).prop_map(|(head, body, rekey)| {
-        let (about, system, seed, ttl, drift_margin, keys, limit, within) = head;
+        let (about, system, seed, ttl, drift_margin, permits, keys, limit, within) = head;
         let ((network, redis, etcd, resource), mutant, workers, faults, core, expect) = body;
         let options = Options::new(system, ttl, workers);
-        let options = Options { drift_margin, keys, within, mutant, redis, etcd, resource, ..options };
+        let options =
+            Options { drift_margin, permits, keys, within, mutant, redis, etcd, resource, ..options };
         let rekey = rekey.into_iter().enumerate();
         let rekey = rekey.map(|(at, seed)| Rekey { at: Span::from_secs(at as u64), seed }).collect();
         Schedule { about, seed, rekey, limit, network, faults, core, expect, options }

@@ -1,0 +1,23 @@
+-- Ends the lease of a permit, if its owner still has it.
+--
+-- KEYS[1]  the owners by the end of their leases, in milliseconds since 1970: a sorted set
+-- KEYS[2]  the tokens by their owners: a hash
+-- ARGV[1]  the owner token of the caller
+-- ARGV[2]  optional: a channel on which to notify waiters
+--
+-- Returns one of:
+-- 1  Ended.
+-- 0  The lease had expired before.
+local call, keys, args = redis.call, KEYS, ARGV
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local over = call('ZSCORE', keys[1], args[1])
+if not over then return 0 end
+call('ZREM', keys[1], args[1])
+call('HDEL', keys[2], args[1])
+if tonumber(over) <= now then return 0 end
+if args[2] then
+  -- Waiters also poll, so a user without the right to publish can still release.
+  redis.pcall('PUBLISH', args[2], '')
+end
+return 1

@@ -1,0 +1,99 @@
+//! The primitive that a command contends for: a mutex, or a semaphore.
+
+use std::fmt;
+use std::str::FromStr;
+
+use dlock::Options;
+use serde::{Serialize, Serializer};
+
+/// The permits of a semaphore that names no number.
+const PERMITS: u32 = 2;
+
+/// A primitive, as text `mutex`, `semaphore` (of two permits) or `semaphore:N`.
+///
+/// # Example
+///
+/// ```
+/// use real::primitive::Primitive;
+///
+/// assert_eq!("semaphore:3".parse(), Ok(Primitive::Semaphore { permits: 3 }));
+/// assert!("semaphore:0".parse::<Primitive>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Primitive {
+    /// One holder at a time.
+    #[default]
+    Mutex,
+    /// Several holders at a time.
+    Semaphore {
+        /// Their number: at least 2.
+        permits: u32,
+    },
+}
+
+impl Primitive {
+    /// Sets the options of a lock that is this primitive.
+    pub fn apply(self, options: &mut Options) {
+        options.permits = match self {
+            Self::Mutex => 1,
+            Self::Semaphore { permits } => permits,
+        };
+    }
+}
+
+impl fmt::Display for Primitive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mutex => f.write_str("mutex"),
+            Self::Semaphore { permits } => write!(f, "semaphore:{permits}"),
+        }
+    }
+}
+
+impl FromStr for Primitive {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || {
+            format!(
+                "unknown primitive `{text}`: give mutex, semaphore, or semaphore:N with 2 to 1000 permits"
+            )
+        };
+        match text.split_once(':') {
+            None if text == "mutex" => Ok(Self::Mutex),
+            None if text == "semaphore" => Ok(Self::Semaphore { permits: PERMITS }),
+            Some(("semaphore", number)) => match number.parse() {
+                Ok(permits @ 2..=1000) => Ok(Self::Semaphore { permits }),
+                _ => Err(unknown()),
+            },
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl Serialize for Primitive {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_primitive_is_read_as_it_is_written() {
+        for primitive in [Primitive::Mutex, Primitive::Semaphore { permits: 7 }] {
+            assert_eq!(primitive.to_string().parse(), Ok(primitive));
+        }
+        assert_eq!("semaphore".parse(), Ok(Primitive::Semaphore { permits: 2 }));
+    }
+
+    #[test]
+    fn what_is_no_primitive_is_refused_by_its_text() {
+        for text in ["", "lock", "semaphore:", "semaphore:1", "semaphore:1001", "mutex:2", "semaphore:x"] {
+            let error = text.parse::<Primitive>().unwrap_err();
+            assert!(error.contains(&format!("`{text}`")), "{error}");
+        }
+    }
+}
