@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use crate::backend::Released;
 use crate::event::Outcome;
+use crate::key::LockKey;
 use crate::options::OptionsError;
 
 /// Why [`crate::Lock::try_acquire`] gave no handle.
@@ -119,6 +121,55 @@ impl AcquireError {
     }
 }
 
+/// Why [`crate::Lock::acquire_all`] gave no handles. All leases that it had acquired are being released.
+///
+/// # Example
+///
+/// ```
+/// use dlock::{AcquireAllError, AcquireError, LockKey};
+///
+/// let error = AcquireAllError::NotAcquired {
+///     key: LockKey::new("accounts", "7")?,
+///     source: AcquireError::Taken { retry_after: None },
+/// };
+/// assert!(error.to_string().starts_with("no lock on accounts:7: "));
+/// # Ok::<(), dlock::KeyError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireAllError {
+    /// No key was given. Nothing was sent.
+    #[error("no key was given to lock: name each resource that the work writes")]
+    NoKey,
+    /// A key was given twice: the second acquire of it would wait for the first for ever. Nothing was sent.
+    #[error("the key {key} was given twice: name each key once, since one lease on it guards all its writes")]
+    Duplicate {
+        /// The key.
+        key: LockKey,
+    },
+    /// One of the keys was not acquired until the deadline.
+    #[error("no lock on {key}: {source}; the leases acquired before it are being released")]
+    NotAcquired {
+        /// The key.
+        key: LockKey,
+        /// The reason.
+        source: AcquireError,
+    },
+    /// A lease was lost while a later key was waited for: the keys were not held together.
+    #[error("{0}; the other leases are being released")]
+    Lost(#[from] KeyLostError),
+}
+
+/// The first of several leases that may no longer be trusted, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("of several keys, {key} is not held any more: {source}")]
+pub struct KeyLostError {
+    /// The key.
+    pub key: LockKey,
+    /// The reason.
+    pub source: LostError,
+}
+
 /// Why [`crate::Handle::renew`] or [`crate::Handle::renew_for`] did not extend the lease.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -168,6 +219,23 @@ pub enum ReleaseError {
         /// The last failure.
         source: BackendError,
     },
+}
+
+/// Why [`crate::Handles::release`] is not sure that all leases have ended: the server did not confirm the
+/// release of some keys. Nothing need be done: each of these leases ends by its TTL at the latest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("of several keys, {} may still be locked{}", unconfirmed.len(), keys_of(unconfirmed))]
+#[non_exhaustive]
+pub struct ReleaseAllError {
+    /// The keys whose release was not confirmed, newest grant first.
+    pub unconfirmed: Vec<(LockKey, ReleaseError)>,
+    /// The keys whose release the server answered, newest grant first.
+    pub released: Vec<(LockKey, Released)>,
+}
+
+/// Lists the keys with the reasons, each behind a separator.
+fn keys_of(unconfirmed: &[(LockKey, ReleaseError)]) -> String {
+    unconfirmed.iter().map(|(key, error)| format!("; {key}: {error}")).collect()
 }
 
 /// The reason of an [`BackendError::Unreachable`] whose server did not answer.

@@ -32,6 +32,8 @@ pub(super) struct Exhibit {
     only_on: Vec<System>,
     /// True if the lock counts its own grants: a schedule can't give it tokens by time.
     counts: bool,
+    /// Changes drawn options so that the mistake can be made.
+    suits: Option<Deploy>,
 }
 
 /// The parts that replace those of a laboratory.
@@ -62,6 +64,11 @@ impl Exhibit {
     /// Marks that the lock counts its tokens itself.
     pub(super) fn counting(self) -> Self {
         Self { counts: true, ..self }
+    }
+
+    /// Changes drawn options by `suit`.
+    pub(super) fn suited(self, suit: Deploy) -> Self {
+        Self { suits: Some(suit), ..self }
     }
 
     /// Creates an exhibit of a lock on several Redis servers.
@@ -172,6 +179,9 @@ impl Exhibit {
     pub(super) fn suit(&self, options: &mut Options) {
         if self.counts {
             options.redis.tokens = Tokens::Counter;
+        }
+        if let Some(suit) = self.suits {
+            suit(options);
         }
     }
 

@@ -49,6 +49,7 @@ mod token_in_memory;
 mod two_step;
 mod unchecked;
 mod unchecked_waiter;
+mod unordered_keys;
 mod validity_from_reply;
 mod wall_clock;
 mod write_after_release;
@@ -61,7 +62,7 @@ use plain_redlock::Flaw;
 use scripted::{ByOwner, InOneStep};
 use sim::explore::{Broken, Violation};
 
-use crate::System;
+use crate::{Options, System};
 
 /// Declares the mutants: each with its number, its name in schedule files, its file, the place where it was
 /// seen, the verdicts that convict it on the schedule aimed at it, and its exhibit.
@@ -322,6 +323,10 @@ mutants! {
     WriteAfterRelease = "write-after-release", R13 in write_after_release,
         from "common where a write is deferred", shows [Verdict::AfterRelease]
         => Exhibit::worker::<write_after_release::WriteAfterRelease>(),
+    /// Several keys are locked in the order of the request: two requests wait for each other.
+    UnorderedKeys = "unordered-keys", R14 in unordered_keys,
+        from "common where one account pays to another", shows [Verdict::Stuck]
+        => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
 }
 
 impl Mutant {
@@ -342,6 +347,11 @@ impl Mutant {
     /// Returns true if the violation convicts it.
     pub fn is_convicted_by<O>(self, violation: &Violation<O>) -> bool {
         self.signs().iter().any(|sign| violation.shows(sign))
+    }
+
+    /// Changes options with which the mistake can't be shown.
+    pub fn suit(self, options: &mut Options) {
+        self.exhibit().suit(options);
     }
 
     /// Returns the part that makes the mistake: `lock`, `worker`, `resource` or `deployment`.
