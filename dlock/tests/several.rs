@@ -142,7 +142,8 @@ fn earlier_leases_are_renewed_while_a_later_key_is_waited_for() {
 #[test]
 fn a_lease_that_is_lost_meanwhile_refuses_the_whole() {
     let (world, lock, fake) = faked();
-    fake.on_acquire([Order::After(ms(0)), Order::Taken(Some(ms(60_000)))]);
+    fake.on_acquire([Order::After(ms(0))]);
+    fake.on_acquire(std::iter::repeat_n(Order::Taken(None), 99));
     fake.on_renew([Order::NotOwner]);
     let error = all(&world, &lock, &["1", "2"]).unwrap_err();
     let lost = KeyLostError { key: account("1"), source: LostError::NotOwner };
@@ -192,7 +193,8 @@ fn a_deadline_that_passes_between_two_keys_is_named() {
 #[test]
 fn a_closed_lock_ends_the_acquire() {
     let (world, lock, fake) = faked();
-    fake.on_acquire([Order::After(ms(0)), Order::Taken(Some(ms(60_000)))]);
+    fake.on_acquire([Order::After(ms(0))]);
+    fake.on_acquire(std::iter::repeat_n(Order::Taken(None), 99));
     let keys = [account("1"), account("2")];
     let acquire = lock.acquire_all(&keys, world.now() + ms(60_000));
     let close = async {

@@ -176,10 +176,13 @@ impl Hands {
         keys: Vec<LockKey>,
     ) -> Option<Vec<(Self, Handle<AnyBackend<SimRuntime>>, Section)>> {
         let deadline = self.process.now() + self.spec.deadline.duration();
-        let mut held = Vec::new();
+        let mut held: Vec<(Self, Handle<AnyBackend<SimRuntime>>)> = Vec::new();
         for key in keys {
             let hands = Self { resource: ResourceKey::try_from(&key).ok()?, ..self.clone() };
             let locked = M::lock_key(key);
+            if held.iter().any(|(_, handle)| *handle.key() == locked) {
+                continue;
+            }
             let handle = lock.acquire(&locked, deadline).await.ok()?;
             handle.keep_alive(RENEW_CAP);
             held.push((hands, handle));

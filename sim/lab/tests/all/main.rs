@@ -61,6 +61,7 @@ mod schedule;
 mod scripts;
 mod search;
 mod seat_booking;
+mod several;
 mod shrink;
 mod std_time;
 mod strategies;
