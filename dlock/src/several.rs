@@ -5,7 +5,6 @@
 //! are waited for waits for none: a circle of waiters can't close.
 
 use std::collections::BTreeSet;
-use std::future::ready;
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, probes, reached, sometimes};
@@ -88,7 +87,6 @@ impl<B: Backend> Lock<B> {
             renewals.add(handle.held(), UNTIL_THE_DEADLINE);
             handles.push(handle);
         }
-        renewals.beside(ready(())).await.map_err(lost)?;
         match handles.all().iter().find(|handle| handle.remaining() <= self.options().min_validity) {
             None => Ok(handles),
             Some(late) => {
