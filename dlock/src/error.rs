@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::backend::Released;
 use crate::event::Outcome;
 use crate::key::LockKey;
 use crate::options::OptionsError;
@@ -219,23 +218,6 @@ pub enum ReleaseError {
         /// The last failure.
         source: BackendError,
     },
-}
-
-/// Why [`crate::Handles::release`] is not sure that all leases have ended: the server did not confirm the
-/// release of some keys. Nothing need be done: each of these leases ends by its TTL at the latest.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("of several keys, {} may still be locked{}", unconfirmed.len(), keys_of(unconfirmed))]
-#[non_exhaustive]
-pub struct ReleaseAllError {
-    /// The keys whose release was not confirmed, newest grant first.
-    pub unconfirmed: Vec<(LockKey, ReleaseError)>,
-    /// The keys whose release the server answered, newest grant first.
-    pub released: Vec<(LockKey, Released)>,
-}
-
-/// Lists the keys with the reasons, each behind a separator.
-fn keys_of(unconfirmed: &[(LockKey, ReleaseError)]) -> String {
-    unconfirmed.iter().map(|(key, error)| format!("; {key}: {error}")).collect()
 }
 
 /// The reason of an [`BackendError::Unreachable`] whose server did not answer.

@@ -12,7 +12,7 @@ use dlock_runtime::Instant;
 use futures_util::future::{BoxFuture, join_all, select_all};
 
 use crate::backend::{Backend, Released};
-use crate::error::{KeyLostError, LostError, ReleaseAllError};
+use crate::error::{KeyLostError, LostError, ReleaseError};
 use crate::handle::Handle;
 use crate::held::Held;
 use crate::key::LockKey;
@@ -206,6 +206,23 @@ impl<B: Backend> fmt::Debug for Handles<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.0).finish()
     }
+}
+
+/// Why [`Handles::release`] is not sure that all leases have ended: the server did not confirm the
+/// release of some keys. Nothing need be done: each of these leases ends by its TTL at the latest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("of several keys, {} may still be locked{}", unconfirmed.len(), keys_of(unconfirmed))]
+#[non_exhaustive]
+pub struct ReleaseAllError {
+    /// The keys whose release was not confirmed, newest grant first.
+    pub unconfirmed: Vec<(LockKey, ReleaseError)>,
+    /// The keys whose release the server answered, newest grant first.
+    pub released: Vec<(LockKey, Released)>,
+}
+
+/// Lists the keys with the reasons, each behind a separator.
+fn keys_of(unconfirmed: &[(LockKey, ReleaseError)]) -> String {
+    unconfirmed.iter().map(|(key, error)| format!("; {key}: {error}")).collect()
 }
 
 /// The renewals of several leases, which run as long as the future beside them is polled.
