@@ -7,9 +7,9 @@
 mod memory;
 mod support;
 
-use std::future::{Future, pending};
+use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use dlock::{
     AcquireAllError, AcquireError, BackendError, Cap, Handles, KeyLostError, Lock, LockKey, LostError,
@@ -218,6 +218,23 @@ fn the_first_lost_lease_ends_the_work_and_is_named() {
     assert_eq!(world.run(lost), account("2"));
     assert!(!handles.is_valid() && handles.is_low());
     assert!(handles.all()[0].is_valid());
+}
+
+#[test]
+fn work_is_not_polled_after_a_pause_past_the_validity() {
+    let (world, lock, _) = faked();
+    let handles = all(&world, &lock, &["1", "2"]).unwrap();
+    let (pauser, mut polls) = (world.clone(), 0);
+    let work = poll_fn(|cx| {
+        // The process pauses inside the work, for longer than the leases; the work can run again at once.
+        polls += 1;
+        pauser.pause(ms(if polls == 1 { 5000 } else { 0 }));
+        cx.waker().wake_by_ref();
+        Poll::<()>::Pending
+    });
+    let ended = world.run(handles.while_held(LONG, work)).unwrap_err();
+    assert_eq!(ended, KeyLostError { key: account("1"), source: LostError::Expired });
+    assert_eq!(polls, 1);
 }
 
 #[test]
