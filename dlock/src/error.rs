@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::event::Outcome;
+use crate::key::LockKey;
 use crate::options::OptionsError;
 
 /// Why [`crate::Lock::try_acquire`] gave no handle.
@@ -117,6 +118,55 @@ impl AcquireError {
             Self::Ttl(_) => Outcome::Error,
         }
     }
+}
+
+/// Why [`crate::Lock::acquire_all`] gave no handles. All leases that it had acquired are being released.
+///
+/// # Example
+///
+/// ```
+/// use dlock::{AcquireAllError, AcquireError, LockKey};
+///
+/// let error = AcquireAllError::NotAcquired {
+///     key: LockKey::new("accounts", "7")?,
+///     source: AcquireError::Taken { retry_after: None },
+/// };
+/// assert!(error.to_string().starts_with("no lock on accounts:7: "));
+/// # Ok::<(), dlock::KeyError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireAllError {
+    /// No key was given. Nothing was sent.
+    #[error("no key was given to lock: name each resource that the work writes")]
+    NoKey,
+    /// A key was given twice: the second acquire of it would wait for the first for ever. Nothing was sent.
+    #[error("the key {key} was given twice: name each key once, since one lease on it guards all its writes")]
+    Duplicate {
+        /// The key.
+        key: LockKey,
+    },
+    /// One of the keys was not acquired until the deadline.
+    #[error("no lock on {key}: {source}; the leases acquired before it are being released")]
+    NotAcquired {
+        /// The key.
+        key: LockKey,
+        /// The reason.
+        source: AcquireError,
+    },
+    /// A lease was lost while a later key was waited for: the keys were not held together.
+    #[error("{0}; the other leases are being released")]
+    Lost(#[from] KeyLostError),
+}
+
+/// The first of several leases that may no longer be trusted, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("of several keys, {key} is not held any more: {source}")]
+pub struct KeyLostError {
+    /// The key.
+    pub key: LockKey,
+    /// The reason.
+    pub source: LostError,
 }
 
 /// Why [`crate::Handle::renew`] or [`crate::Handle::renew_for`] did not extend the lease.

@@ -89,6 +89,11 @@ impl<B: Backend, T> Handle<B, T> {
         Self { held, token, beside, number }
     }
 
+    /// Returns the state of the lease, which the handles of several keys renew together.
+    pub(crate) fn held(&self) -> &Arc<Held<B>> {
+        &self.held
+    }
+
     /// Returns the key that is locked.
     pub fn key(&self) -> &LockKey {
         &self.held.claim().key

@@ -51,7 +51,8 @@ pub struct LockKey(Arc<Parts>);
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Parts {
-    /// `tenant/type:id`, each part escaped: unlike keys have unlike names.
+    /// `tenant/type:id`, each part escaped: unlike keys have unlike names. It comes first, so that keys are
+    /// ordered by it alone: clients of all versions must acquire several keys in one order.
     name: Box<str>,
     resource_type: Box<str>,
     id_hash: Box<str>,

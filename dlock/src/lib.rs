@@ -39,8 +39,8 @@
 //!    [`Request`] may have a TTL of its own. [`AcquireError`] and [`TryAcquireError`] say why there is none.
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
 //!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release. Work learns
-//!    from [`Handle::low`] that little validity is left. [`Lock::close`] releases all at the end of a
-//!    program.
+//!    from [`Handle::low`] that little validity is left. [`Handles`] are the leases on several keys, which
+//!    [`Lock::acquire_all`] acquires in one order. [`Lock::close`] releases all at the end of a program.
 //! 3. The lock servers, each with its options: the table below. [`AnyBackend`] is one of them, chosen at run
 //!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
@@ -91,6 +91,7 @@ mod error;
 pub mod etcd;
 pub mod event;
 mod handle;
+mod handles;
 mod held;
 mod hold;
 mod key;
@@ -108,6 +109,7 @@ mod retry;
 #[cfg(feature = "tls")]
 mod secured;
 mod setup;
+mod several;
 #[cfg(any(feature = "redis", feature = "etcd"))]
 mod single_flight;
 mod span;
@@ -129,8 +131,10 @@ pub use close::Closed;
 pub use connect::{ConnectError, ConnectOptions, ServerUrl, UrlError};
 pub use demand::{Demand, Unfenced};
 pub use dlock_runtime::{Backoff, Elapsed, Instant, Runtime, timeout_at};
-pub use error::{AcquireError, BackendError, LostError, ReleaseError, RenewError, TryAcquireError};
+pub use error::{AcquireAllError, AcquireError, BackendError, KeyLostError, LostError};
+pub use error::{ReleaseError, RenewError, TryAcquireError};
 pub use handle::Handle;
+pub use handles::{Handles, ReleaseAllError};
 pub use key::{KeyError, LockKey, id_hash};
 pub use lease::DriftMargin;
 pub use lock::Lock;
@@ -159,7 +163,13 @@ pub fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.
 #[doc(hidden)]
 pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
-    let core = [attempt::probe::ALL, held::probe::ALL, watchdog::probe::ALL, cleanup::probe::ALL];
+    let core = [
+        attempt::probe::ALL,
+        held::probe::ALL,
+        watchdog::probe::ALL,
+        cleanup::probe::ALL,
+        several::probe::ALL,
+    ];
     [
         &core[..],
         #[cfg(feature = "redis")]

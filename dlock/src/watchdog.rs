@@ -55,7 +55,7 @@ pub(crate) fn keep_alive<B: Backend>(held: &Arc<Held<B>>, cap: Cap) {
 }
 
 /// Renews until the lease is lost or the cap is reached; returns which.
-async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
+pub(crate) async fn watch<B: Backend>(held: &Held<B>, cap: Cap) -> LostError {
     let runtime = held.runtime();
     let end = held.acquired_at() + cap.0;
     let first_due = || {

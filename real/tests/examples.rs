@@ -102,6 +102,17 @@ fn three_processes_share_two_permits() {
 }
 
 #[test]
+fn transfers_there_and_back_both_end() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("transfer", &[&format!("redis://{}", redis.address())]);
+    for (account, change) in [("3", "+25"), ("7", "-25"), ("3", "-10"), ("7", "+10")] {
+        assert!(printed.contains(&format!("accounts:{account}: {change}, with token ")), "{printed}");
+    }
+    assert_eq!(printed.matches("with token 2").count(), 2, "each account has tokens of its own: {printed}");
+}
+
+#[test]
 fn a_request_whose_order_is_taken_gets_409() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

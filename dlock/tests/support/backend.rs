@@ -33,6 +33,7 @@ pub enum Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     pub kind: &'static str,
+    pub key: String,
     pub owner: String,
     pub ttl: Duration,
     pub at: Instant,
@@ -96,7 +97,8 @@ impl Fake {
         claim: &Claim,
         deadline: Instant,
     ) -> Result<Order, BackendError> {
-        let call = Call { kind, owner: claim.owner.as_str().into(), ttl: claim.ttl, at: self.world.now() };
+        let (key, owner) = (claim.key.name().into(), claim.owner.as_str().into());
+        let call = Call { kind, key, owner, ttl: claim.ttl, at: self.world.now() };
         let order = {
             let mut state = self.state.lock().unwrap();
             state.calls.push(call);

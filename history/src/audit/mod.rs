@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then
 //! one file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
-//! `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`), each with its rule and the rule's
+//! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`), each with its rule and the rule's
 //! source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest on the leases that holders
 //! believe in (`beliefs`, `trust`), the number of them that may be live at once (`capacity`), the keys that
 //! servers have stored (`stored`) and the faults in force (`faults`). [`Summary`] and [`Fairness`] are
@@ -17,6 +17,7 @@ use crate::vocabulary::Name;
 mod after_release;
 mod beliefs;
 mod capacity;
+mod deadlock;
 mod ends;
 mod fairness;
 mod faults;
@@ -46,6 +47,7 @@ pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind};
 
 use after_release::AfterRelease;
+use deadlock::Deadlock;
 use idle::Idle;
 use judge::{Judge, State};
 use leaked::Leaked;
@@ -101,6 +103,9 @@ pub struct Rules {
     /// True if a lease lives as long as its holder's session, which the client keeps alive beside its work:
     /// the lock of a live holder is taken, whatever its TTL.
     pub sessions: bool,
+    /// True if each process does one thing at a time, and waits for one lock at most: processes that wait for
+    /// each other's locks are then `stuck`, though they renew them.
+    pub one_task: bool,
     /// The lock servers whose events count, by their names in the history; a cluster has one name. If there
     /// are several, a majority holds the lock. Empty if the history has no events of theirs: `unheld`,
     /// `leaked` and `idle` are not judged then.
@@ -179,6 +184,7 @@ impl<'h> Judges<'h> {
             boxed::<Tokens<'h>>(rules),
             boxed::<Ownership<'h>>(rules),
             boxed::<Stuck<'h>>(rules),
+            boxed::<Deadlock<'h>>(rules),
             boxed::<Unfair<'h>>(rules),
             boxed::<TwoValid<'h>>(rules),
             boxed::<Unheld<'h>>(rules),

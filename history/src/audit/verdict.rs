@@ -33,7 +33,8 @@ crate::names! {
         TokenRegressed = "token_regressed",
         /// A client deleted or extended a lock that it did not own.
         ForeignRelease = "foreign_release",
-        /// After all faults healed, a waiter was not served, or a key stayed locked past its time to live.
+        /// After all faults healed, a waiter was not served, processes waited for each other's locks, or a
+        /// key stayed locked past its time to live.
         Stuck = "stuck",
         /// A FIFO lock served a later arrival first.
         Unfair = "unfair",

@@ -7,6 +7,7 @@ mod capacity;
 mod conditional;
 mod correct_histories;
 mod counts;
+mod deadlock;
 mod foreign_release;
 mod idle;
 mod json_lines;

@@ -4,6 +4,7 @@
 //! resource refuses one, the worker stops.
 
 mod pauses;
+mod several;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use dlock_runtime::{closest, probes, sometimes};
 use history::emit;
 
 pub use self::pauses::{Droppable, Pauses, Step};
+pub use self::several::RoundOfSeveral;
 use crate::OwnerToken;
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
 use crate::fence::{Guard, Refusal, WriteSeq};

@@ -37,6 +37,7 @@ pub fn subject(fencing: Fencing) -> Demanding<Museum> {
 pub fn with_mistake(system: System, mutant: Mutant) -> Schedule<Options> {
     let mut base = small(system);
     base.options.mutant = Some(mutant.name().to_owned());
+    mutant.suit(&mut base.options);
     base
 }
 

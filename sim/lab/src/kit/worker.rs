@@ -2,6 +2,7 @@
 //! its mistake changes it.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +28,13 @@ pub trait WorkerMistake: Send + Sync + 'static {
         key
     }
 
+    /// Returns the order in which `keys` are locked together, which a schedule names in another one. Correct:
+    /// the order of their names, the same for all workers.
+    fn order(mut keys: Vec<LockKey>) -> Vec<LockKey> {
+        keys.sort();
+        keys
+    }
+
     /// Makes the writes of a round. Correct: one, with the token of the grant.
     fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
         hands.put(handle, handle.fence())
@@ -49,11 +57,12 @@ pub trait WorkerMistake: Send + Sync + 'static {
 impl WorkerMistake for Faultless {}
 
 /// The process, the clients and the resource of a worker.
+#[derive(Clone)]
 pub struct Hands {
     /// The process of the worker.
     pub process: Process,
     /// The client of the resource.
-    pub client: Client<SimRuntime>,
+    pub client: Arc<Client<SimRuntime>>,
     /// Sends commands to the first server, if that is a Redis.
     pub wire: Wire<SimRuntime>,
     /// The key of the resource.
@@ -75,11 +84,13 @@ pub fn rounds_on<M: WorkerMistake>(
     lock: AnyBackend<SimRuntime>,
 ) -> Option<BoxFuture<'static, ()>> {
     let lock = Lock::new(lock, place.lock.clone()).ok()?;
-    let (kind, id) = place.options.key_of(place.worker).split_once(':')?;
-    let key = LockKey::new(kind, id).ok()?;
+    let key = |name: &str| name.split_once(':').and_then(|(kind, id)| LockKey::new(kind, id).ok());
+    let keys: Vec<LockKey> =
+        place.options.keys_of(place.worker).into_iter().map(key).collect::<Option<_>>()?;
+    let key = keys.first()?.clone();
     let hands = Hands {
         process: place.process.clone(),
-        client: Client::new(place.runtime.clone(), place.resource),
+        client: Arc::new(Client::new(place.runtime.clone(), place.resource)),
         wire: Wire::new(place.runtime.clone(), place.servers.first()?),
         resource: ResourceKey::try_from(&key).ok()?,
         spec: place.worker.clone(),
@@ -87,7 +98,10 @@ pub fn rounds_on<M: WorkerMistake>(
     Some(Box::pin(async move {
         let key = M::lock_key(key);
         for _ in 0..hands.spec.rounds {
-            hands.round::<M>(&lock, &key).await;
+            match hands.spec.locks_several() {
+                false => hands.round::<M>(&lock, &key).await,
+                true => hands.round_of_several::<M>(&lock, M::order(keys.clone())).await,
+            }
             hands.process.sleep(hands.spec.think.duration()).await;
         }
     }))
@@ -126,11 +140,57 @@ impl Hands {
             handle.keep_alive(RENEW_CAP);
         }
         let section = process.section_with_token(key.name(), handle.fence().as_u64());
-        process.sleep(spec.work.duration()).await;
-        self.reach("worked").await;
-        if handle.is_valid() || !spec.check {
-            M::write(self, &handle).await;
-        }
+        self.work::<M>(&handle).await;
         M::end(self, handle, section).await;
+    }
+
+    async fn work<M: WorkerMistake>(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
+        self.process.sleep(self.spec.work.duration()).await;
+        self.reach("worked").await;
+        if handle.is_valid() || !self.spec.check {
+            M::write(self, handle).await;
+        }
+    }
+
+    /// Locks `keys` in this order, works and writes under each of them in turn, and releases the newest
+    /// first.
+    async fn round_of_several<M: WorkerMistake>(
+        &self,
+        lock: &Lock<AnyBackend<SimRuntime>>,
+        keys: Vec<LockKey>,
+    ) {
+        let acquire = self.acquire_all::<M>(lock, keys);
+        let Some(Some(held)) = self.process.cancellable(Call::Acquire, acquire).await else { return };
+        for (hands, handle, _) in &held {
+            hands.work::<M>(handle).await;
+        }
+        for (hands, handle, section) in held.into_iter().rev() {
+            M::end(&hands, handle, section).await;
+        }
+    }
+
+    /// Acquires one key after the other, and renews those that it has; `None` if one is not acquired.
+    async fn acquire_all<M: WorkerMistake>(
+        &self,
+        lock: &Lock<AnyBackend<SimRuntime>>,
+        keys: Vec<LockKey>,
+    ) -> Option<Vec<(Self, Handle<AnyBackend<SimRuntime>>, Section)>> {
+        let deadline = self.process.now() + self.spec.deadline.duration();
+        let mut held: Vec<(Self, Handle<AnyBackend<SimRuntime>>)> = Vec::new();
+        for key in keys {
+            let hands = Self { resource: ResourceKey::try_from(&key).ok()?, ..self.clone() };
+            let locked = M::lock_key(key);
+            if held.iter().any(|(_, handle)| *handle.key() == locked) {
+                continue;
+            }
+            let handle = lock.acquire(&locked, deadline).await.ok()?;
+            handle.keep_alive(RENEW_CAP);
+            held.push((hands, handle));
+        }
+        let enter = |(hands, handle): (Self, Handle<AnyBackend<SimRuntime>>)| {
+            let section = hands.process.section_with_token(handle.key().name(), handle.fence().as_u64());
+            (hands, handle, section)
+        };
+        Some(held.into_iter().map(enter).collect())
     }
 }

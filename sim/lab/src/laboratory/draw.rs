@@ -194,7 +194,7 @@ fn draw_cancels(site: &mut Site) -> Vec<u32> {
 fn long_service(schedule: &Schedule<Options>) -> Span {
     schedule.options.workers.iter().fold(HANDOVER, |sum, worker| {
         let held = schedule.options.ttl.plus(worker.work).plus(HANDOVER);
-        sum.plus(held.times(u64::from(worker.rounds)))
+        sum.plus(held.times(u64::from(worker.rounds) * locks(schedule, worker)))
     })
 }
 
@@ -202,7 +202,8 @@ fn long_service(schedule: &Schedule<Options>) -> Span {
 /// has ended.
 pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     let busy = schedule.options.workers.iter().map(|worker| {
-        let round = worker.deadline.plus(worker.work).plus(worker.think).plus(WRITES);
+        let keys = locks(schedule, worker);
+        let round = worker.deadline.plus(worker.work.plus(WRITES).times(keys)).plus(worker.think);
         worker.starts.plus(round.times(u64::from(worker.rounds)))
     });
     let faults = schedule.faults.iter().fold(Span::ZERO, |sum, fault| {
@@ -212,6 +213,11 @@ pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     let served = faults.plus(long_service(schedule)).plus(phase.unwrap_or_default());
     let end = busy.max().unwrap_or_default().plus(served).plus(schedule.options.ttl);
     Span::from_secs(end.as_nanos().div_ceil(1_000_000_000))
+}
+
+/// Returns the number of locks of one round of the worker.
+fn locks(schedule: &Schedule<Options>, worker: &Worker) -> u64 {
+    schedule.options.keys_of(worker).len() as u64
 }
 
 #[cfg(test)]

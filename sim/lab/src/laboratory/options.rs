@@ -95,7 +95,7 @@ impl Options {
         self.workers.iter().find(|worker| worker.name == name)
     }
 
-    /// Returns the key that this worker locks and writes.
+    /// Returns the key that this worker locks and writes, if it locks one alone.
     pub fn key_of<'a>(&'a self, worker: &'a Worker) -> &'a str {
         worker.key.as_deref().or(self.keys.first().map(String::as_str)).unwrap_or_default()
     }
@@ -103,6 +103,17 @@ impl Options {
     /// Returns the number of leases of each lock that may be valid at once.
     pub fn capacity(&self) -> Capacity {
         self.permits.map_or(Capacity::Mutex, |permits| Capacity::Permits(permits as usize))
+    }
+
+    /// Returns the keys that this worker locks together, in the order in which it names them: one, unless it
+    /// locks several.
+    pub fn keys_of<'a>(&'a self, worker: &'a Worker) -> Vec<&'a str> {
+        let names = |keys: &'a [String]| keys.iter().map(String::as_str).collect();
+        match worker.locks_several() {
+            false => vec![self.key_of(worker)],
+            true if worker.keys.is_empty() => names(&self.keys),
+            true => names(&worker.keys),
+        }
     }
 
     /// Returns the TTL of this worker's leases.

@@ -25,31 +25,38 @@ pub(super) fn apart<'a, T>(future: impl Future<Output = T> + Send + 'a) -> BoxFu
 /// Works all rounds of a worker, with a lock on this backend.
 pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backend: B) {
     let Seat { process, options, spec, .. } = seat;
-    // The schedule was validated, so the key and the TTL are valid.
-    let (Ok(key), Ok(lock)) = (lock_key(options.key_of(spec)), Lock::new(backend, seat.lock_options()))
-    else {
-        return;
-    };
-    let runtime = process.runtime();
-    let client = Client::new(runtime.clone(), RESOURCE_ADDRESS);
+    // The schedule was validated, so the keys and the TTL are valid.
+    let keys: Result<Vec<LockKey>, _> = options.keys_of(spec).into_iter().map(lock_key).collect();
+    let (Ok(keys), Ok(lock)) = (keys, Lock::new(backend, seat.lock_options())) else { return };
+    let Some(first) = keys.first() else { return };
+    let client = Client::new(process.runtime(), RESOURCE_ADDRESS);
     let worker = Worker::new(lock, client, Yields(process.clone()));
-    let job = job(key, spec);
+    let job = job(first.clone(), spec);
     for round in 0..spec.rounds {
-        let mut acquire = Box::pin(worker.acquire(&job));
-        let acquired = match spec.cancel_at.get(round as usize) {
-            Some(pending) => drop_when_pending(*pending, acquire.as_mut()).await,
-            None => process.poll_cancellable(Call::Acquire, acquire.as_mut()).await,
-        };
-        if acquired.is_none() {
-            requests_are_sent(&runtime).await;
-        }
-        drop(acquire);
-        if let Some(Ok(handle)) = acquired {
-            // A round that fails is in the history; the next round goes on.
+        // A round that fails is in the history; the next round goes on.
+        if spec.locks_several() {
+            if let Some(Ok(handles)) = acquired(seat, round, worker.acquire_all(&keys, &job)).await {
+                let _ = Box::pin(worker.hold_all(&job, handles)).await;
+            }
+        } else if let Some(Ok(handle)) = acquired(seat, round, worker.acquire(&job)).await {
             let _ = Box::pin(worker.hold(&job, handle)).await;
         }
         seat.think().await;
     }
+}
+
+/// Runs an acquire of the round. Returns `None` if the schedule or a fault drops it before its end.
+async fn acquired<F: Future>(seat: Seat<'_>, round: u32, acquire: F) -> Option<F::Output> {
+    let Seat { process, spec, .. } = seat;
+    let mut acquire = Box::pin(acquire);
+    let acquired = match spec.cancel_at.get(round as usize) {
+        Some(pending) => drop_when_pending(*pending, acquire.as_mut()).await,
+        None => process.poll_cancellable(Call::Acquire, acquire.as_mut()).await,
+    };
+    if acquired.is_none() {
+        requests_are_sent(&process.runtime()).await;
+    }
+    acquired
 }
 
 fn job(key: LockKey, spec: &Spec) -> Job {

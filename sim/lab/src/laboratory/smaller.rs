@@ -4,7 +4,7 @@ use sim::Span;
 
 use super::options::Options;
 use super::servers::Resource;
-use super::worker::Worker;
+use super::worker::{Worker, WorkerMode};
 
 /// Returns smaller options, those that leave out most first. Some are not valid.
 pub(super) fn smaller(options: &Options) -> Vec<Options> {
@@ -39,16 +39,20 @@ fn fewer_keys(options: &Options) -> Vec<Options> {
     }
     let on_one = |key: &String| {
         let mut options = Options { keys: vec![key.clone()], ..options.clone() };
-        options.workers.iter_mut().for_each(|worker| worker.key = None);
+        for worker in &mut options.workers {
+            (worker.key, worker.keys) = (None, Vec::new());
+            worker.mode = if worker.locks_several() { WorkerMode::default() } else { worker.mode.clone() };
+        }
         options
     };
     let mut smaller: Vec<Options> = options.keys.iter().map(on_one).collect();
     let mut used = options.clone();
-    used.keys.retain(|key| options.workers.iter().any(|worker| options.key_of(worker) == key));
+    used.keys
+        .retain(|key| options.workers.iter().any(|worker| options.keys_of(worker).contains(&key.as_str())));
     // Without a key of its own, a worker locks the first one.
-    used.workers.iter_mut().zip(&options.workers).for_each(|(used, worker)| {
-        used.key = Some(options.key_of(worker).to_owned());
-    });
+    for (used, worker) in used.workers.iter_mut().zip(&options.workers) {
+        used.key = (!worker.locks_several()).then(|| options.key_of(worker).to_owned());
+    }
     smaller.extend((used.keys.len() < options.keys.len()).then_some(used));
     smaller
 }
@@ -81,6 +85,7 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.deadline = Worker::default().deadline,
     |worker| worker.work = Worker::default().work,
     |worker| worker.attempts = None,
+    |worker| worker.keys.truncate(2),
 ];
 
 fn simpler_workers(worker: &Worker) -> Vec<Worker> {
@@ -88,6 +93,7 @@ fn simpler_workers(worker: &Worker) -> Vec<Worker> {
         name: worker.name.clone(),
         mode: worker.mode.clone(),
         key: worker.key.clone(),
+        keys: worker.keys.clone(),
         ..Worker::default()
     };
     let changed = SIMPLER.iter().map(|change| {

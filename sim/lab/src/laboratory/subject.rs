@@ -251,6 +251,7 @@ impl Subject for Lab {
                 grace,
                 sessions: options.cluster().is_some(),
                 servers: system.voters(options),
+                one_task: true,
                 exact: true,
                 longest_retry: Some(options.longest_retry().duration()),
                 ..Rules::default()

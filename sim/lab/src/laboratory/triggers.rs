@@ -86,7 +86,9 @@ impl LabScene<'_> {
             return Err(after.says(format!("`{process}` never passes `{point}`: {why}")));
         }
         let worker = self.options.worker(process);
-        let too_often = |worker: &&Worker| worker.acquires() && once_a_round(point) && nth > worker.rounds;
+        let most = |worker: &Worker| worker.rounds as usize * self.options.keys_of(worker).len();
+        let too_often =
+            |worker: &&Worker| worker.acquires() && once_a_round(point) && nth as usize > most(worker);
         match worker.filter(too_often).filter(|_| !self.restarts(process)) {
             None => Ok(()),
             Some(worker) => {

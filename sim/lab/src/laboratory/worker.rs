@@ -31,6 +31,10 @@ pub struct Worker {
     /// The key that it locks and writes, one of the schedule's. Default: the schedule's first.
     #[serde(skip_serializing_if = "is_default")]
     pub key: Option<String>,
+    /// The keys that it locks together, in the order in which it names them. Needs `mode = "several"`.
+    /// Default: all of the schedule's, in their order.
+    #[serde(skip_serializing_if = "is_default")]
+    pub keys: Vec<String>,
     /// Time between two rounds. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub think: Span,
@@ -68,10 +72,14 @@ pub struct Worker {
 
 /// The name of a worker's workload. `lock`, the default, holds the lock and sends its fencing token with
 /// each write. `cas` is compare and set: each write names the version that was read, and the resource
-/// compares. `read` only reads the resource.
+/// compares. `read` only reads the resource. `several` locks several keys together, and works and writes
+/// under each of them in turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);
+
+/// The workload that locks several keys together.
+pub(super) const SEVERAL: &str = "several";
 
 impl WorkerMode {
     /// Names a workload. A schedule with an unknown one is not valid.
@@ -128,9 +136,14 @@ impl Worker {
     /// Returns the first option of a workload other than the worker's that differs from its default, with the
     /// name of that workload.
     pub(super) fn option_of_others(&self) -> Option<(&'static str, &'static str)> {
-        let own = [("attempts", "cas", self.attempts.is_some())];
+        let own = [("attempts", "cas", self.attempts.is_some()), ("keys", SEVERAL, !self.keys.is_empty())];
         let mut others = own.into_iter().filter(|(_, mode, is_set)| *is_set && *mode != self.mode.name());
         others.next().map(|(field, mode, _)| (field, mode))
+    }
+
+    /// Returns true if it locks several keys together.
+    pub fn locks_several(&self) -> bool {
+        self.mode.name() == SEVERAL
     }
 
     /// Returns the first option of the lock that differs from its default, if any.
@@ -160,6 +173,7 @@ impl Default for Worker {
             starts: Span::ZERO,
             rounds: 1,
             key: None,
+            keys: Vec::new(),
             think: Span::ZERO,
             deadline: Span::from_secs(30),
             work: Span::from_millis(10),

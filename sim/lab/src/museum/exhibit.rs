@@ -32,8 +32,8 @@ pub(super) struct Exhibit {
     only_on: Vec<System>,
     /// True if the lock counts its own grants: a schedule can't give it tokens by time.
     counts: bool,
-    /// True if the lock is a semaphore.
-    has_permits: bool,
+    /// Changes drawn options so that the mistake can be made.
+    suits: Option<Deploy>,
 }
 
 /// The parts that replace those of a laboratory.
@@ -66,9 +66,9 @@ impl Exhibit {
         Self { counts: true, ..self }
     }
 
-    /// Marks that the lock is a semaphore.
-    pub(super) fn with_permits(self) -> Self {
-        Self { has_permits: true, ..self }
+    /// Changes drawn options by `suit`.
+    pub(super) fn suited(self, suit: Deploy) -> Self {
+        Self { suits: Some(suit), ..self }
     }
 
     /// Creates an exhibit of a lock on several Redis servers.
@@ -180,7 +180,9 @@ impl Exhibit {
         if self.counts {
             options.redis.tokens = Tokens::Counter;
         }
-        options.permits = self.has_permits.then_some(2);
+        if let Some(suit) = self.suits {
+            suit(options);
+        }
     }
 
     /// Changes the options of the servers to those with the mistake.

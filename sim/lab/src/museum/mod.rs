@@ -51,6 +51,7 @@ mod token_in_memory;
 mod two_step;
 mod unchecked;
 mod unchecked_waiter;
+mod unordered_keys;
 mod validity_from_reply;
 mod wall_clock;
 mod write_after_release;
@@ -63,7 +64,7 @@ use plain_redlock::Flaw;
 use scripted::{ByOwner, InOneStep};
 use sim::explore::{Broken, Violation};
 
-use crate::System;
+use crate::{Options, System};
 
 /// Declares the mutants: each with its number, its name in schedule files, its file, the place where it was
 /// seen, the verdicts that convict it on the schedule aimed at it, and its exhibit.
@@ -323,17 +324,26 @@ mutants! {
     /// A semaphore removes the permits that are over by the clock of the client that asks.
     ClientClock = "client-clock", R14 in client_clock,
         from "redis-semaphore's `Semaphore`; Carlson, \"Redis in Action\", 6.3.1", shows [Verdict::TwoValid]
-        => Exhibit::redis::<client_clock::ClientClock>().counting().with_permits(),
+        => Exhibit::redis::<client_clock::ClientClock>().counting().suited(two_permits),
     /// A semaphore on a queue grants one permit more than there are.
     OnePermitMore = "one-permit-more", R15 in one_permit_more,
         from "common where those ahead are counted with `<=`", shows [Verdict::TwoValid]
         => Exhibit::etcd::<one_permit_more::OnePermitMore>()
             .and_zookeeper::<one_permit_more::OnePermitMore>()
-            .with_permits(),
+            .suited(two_permits),
     /// The worker writes after it has released.
     WriteAfterRelease = "write-after-release", R13 in write_after_release,
         from "common where a write is deferred", shows [Verdict::AfterRelease]
         => Exhibit::worker::<write_after_release::WriteAfterRelease>(),
+    /// Several keys are locked in the order of the request: two requests wait for each other.
+    UnorderedKeys = "unordered-keys", R16 in unordered_keys,
+        from "common where one account pays to another", shows [Verdict::Stuck]
+        => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
+}
+
+/// Makes the lock a semaphore.
+fn two_permits(options: &mut crate::Options) {
+    options.permits = Some(2);
 }
 
 impl Mutant {
@@ -354,6 +364,11 @@ impl Mutant {
     /// Returns true if the violation convicts it.
     pub fn is_convicted_by<O>(self, violation: &Violation<O>) -> bool {
         self.signs().iter().any(|sign| violation.shows(sign))
+    }
+
+    /// Changes options with which the mistake can't be shown.
+    pub fn suit(self, options: &mut Options) {
+        self.exhibit().suit(options);
     }
 
     /// Returns the part that makes the mistake: `lock`, `worker`, `resource` or `deployment`.

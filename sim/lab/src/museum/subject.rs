@@ -52,7 +52,7 @@ impl Museum {
         let mutant = self.mutant.filter(applies);
         schedule.options.mutant = mutant.map(|mutant| mutant.name().to_owned());
         if let Some(mutant) = mutant {
-            mutant.exhibit().suit(&mut schedule.options);
+            mutant.suit(&mut schedule.options);
         }
         schedule
     }

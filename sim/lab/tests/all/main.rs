@@ -62,6 +62,7 @@ mod scripts;
 mod search;
 mod seat_booking;
 mod semaphore;
+mod several;
 mod shrink;
 mod std_time;
 mod strategies;

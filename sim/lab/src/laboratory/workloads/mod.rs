@@ -16,9 +16,10 @@ use super::worker::{Worker, WorkerMode};
 mod cas;
 mod lock;
 mod read;
+mod several;
 
 /// All workloads.
-const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading];
+const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several];
 
 /// A workload: the rounds of a worker.
 pub(super) trait Workload: Sync {
