@@ -1,8 +1,7 @@
 //! A Redis server, version 7.0, as far as lock clients can observe one. [`Version`] adds the commands by
 //! which newer servers release and renew locks.
 //!
-//! Left out on purpose: streams, bits and HyperLogLogs, channel patterns, access control, and the Lua
-//! libraries `cjson`, `cmsgpack`, `struct` and `bit`. A command that is left out gets Redis' answer to an
+//! Left out on purpose: streams, bits and HyperLogLogs, and access control. A command that is left out gets Redis' answer to an
 //! unknown one. Keys are listed in order, and so are the elements of large hashes and sets; Redis lists them
 //! in no order. A script that does not end is stopped with an error after twenty million instructions; Redis
 //! lets it run and answers BUSY to other clients.
@@ -20,11 +19,13 @@ mod connection;
 mod core;
 mod dispatch;
 mod effects;
+mod events;
 mod glob;
 mod host;
 mod json_options;
 mod keyspace;
 mod lua;
+mod monitor;
 mod number;
 mod observe;
 mod output;
