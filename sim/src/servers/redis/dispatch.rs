@@ -118,7 +118,7 @@ impl Core {
         match command.run {
             Run::Keys(run) | Run::Clients(run) => {
                 self.state.execute(command.name, !command.writes, run, args)
-            },
+            }
             Run::Server(run) => {
                 self.state.executed(command.name);
                 self.run(run, client, args)

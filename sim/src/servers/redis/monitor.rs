@@ -1,5 +1,5 @@
-//! The lines that MONITOR shows. Source: `replicationFeedMonitors` in `replication.c`, `sdscatrepr` in `sds.c`
-//! and `call` in `server.c` of Redis 7.0.
+//! The lines that MONITOR shows. Source: `replicationFeedMonitors` in `replication.c`, `sdscatrepr` in
+//! `sds.c` and `call` in `server.c` of Redis 7.0.
 
 use super::command::{Command, Run, ServerCommand};
 use super::request::Args;
@@ -66,7 +66,9 @@ impl Command {
     /// Returns true if the command reads or writes keys or messages, which a monitor may not.
     pub(crate) fn is_kept_from_monitors(&self) -> bool {
         match self.run {
-            Run::Keys(_) | Run::Clients(_) => !["echo", "ping", "pubsub", "select", "time"].contains(&self.name),
+            Run::Keys(_) | Run::Clients(_) => {
+                !["echo", "ping", "pubsub", "select", "time"].contains(&self.name)
+            }
             Run::Server(_) => self.is_shown_first(),
         }
     }

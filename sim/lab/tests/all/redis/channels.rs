@@ -73,7 +73,8 @@ fn a_client_of_patterns_may_send_only_the_commands_of_subscribers() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
         client.call("PSUBSCRIBE a").await;
-        let refused = "only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
+        let refused =
+            "only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         assert_eq!(client.call("GET a").await, format!("-ERR Can't execute 'get': {refused}"));
         assert_eq!(
             client.call("EXEC").await,

@@ -57,7 +57,8 @@ fn each_command_publishes_the_events_of_redis() {
         let mut listener = Listener::new(&server, "KEAnm").await;
         let mut client = Client::new(&server);
         let (mut differences, mut count) = (Vec::new(), 0);
-        let lines: Vec<&str> = include_str!("events.txt").lines().filter(|line| !line.starts_with('#')).collect();
+        let lines: Vec<&str> =
+            include_str!("events.txt").lines().filter(|line| !line.starts_with('#')).collect();
         for pair in lines.chunks(2) {
             let (request, expected) = (pair[0], pair[1].trim_start());
             let reply = client.type_line(request).await;
@@ -202,10 +203,7 @@ fn a_replica_publishes_the_events_of_the_stream() {
 fn a_restart_forgets_the_setting() {
     run(async {
         let clock = Clock::new();
-        let options = || ServerOptions {
-            persistence: Persistence::Always,
-            ..ServerOptions::new("redis")
-        };
+        let options = || ServerOptions { persistence: Persistence::Always, ..ServerOptions::new("redis") };
         let mut client = Client::new(&Server::new(options(), clock.clone()));
         client.call("CONFIG SET notify-keyspace-events KEA").await;
         client.call("SET a 1").await;

@@ -73,7 +73,9 @@ pub(super) fn copy(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     if target == state.selected() && from == to {
         return Err(Reply::error(SAME));
     }
-    let Some(entry) = state.reading(|state| state.lookup(from).cloned()) else { return Ok(Reply::Integer(0)) };
+    let Some(entry) = state.reading(|state| state.lookup(from).cloned()) else {
+        return Ok(Reply::Integer(0));
+    };
     let exists = state.within(target, |state| state.lookup(to).is_some());
     if exists && !replaces {
         return Ok(Reply::Integer(0));
