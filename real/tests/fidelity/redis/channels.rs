@@ -16,10 +16,16 @@ use super::wire::{self, Connection, Reply};
 use crate::harness::{Tally, Verdict};
 
 /// The kinds of reply that must occur in a run.
-pub(crate) const KINDS: [&str; 7] = [
+pub(crate) const KINDS: [&str; 13] = [
     "subscribe",
     "unsubscribe",
+    "psubscribe",
+    "punsubscribe",
     "message",
+    "message by pattern",
+    "message by pattern in RESP3",
+    "PUBSUB CHANNELS",
+    "PUBSUB NUMSUB",
     "message in RESP3",
     "message to its sender",
     "ping while listening",
@@ -53,6 +59,9 @@ pub(crate) fn run(script: &[(bool, Command)], servers: Servers, tally: &Tally) -
             let _ = writeln!(text, "          {line}");
         });
         kinds.extend(theirs.iter().flat_map(|line| kinds_of(line, client)));
+        let is_telling = theirs[0].contains(": *") && !theirs[0].contains(": *0");
+        let telling = ["PUBSUB CHANNELS", "PUBSUB NUMSUB"].into_iter();
+        kinds.extend(telling.filter(|kind| is_telling && command.kind == *kind));
     }
     live.end();
     simulated.end();
@@ -101,11 +110,18 @@ fn shown(reply: &Reply) -> String {
     }
 }
 
-/// Returns the replies as they are compared. For an UNSUBSCRIBE from all channels that is their sorted words,
-/// since the channels come in no fixed order.
+/// Returns the replies as they are compared. For an UNSUBSCRIBE from all channels, and for PUBSUB CHANNELS,
+/// that is their sorted words, since the channels come in no fixed order. Nor do the messages of a client's
+/// patterns: those in a row are sorted.
 fn comparable<'a>(command: &Command, received: &'a [String]) -> Vec<&'a str> {
-    if command.kind != "UNSUBSCRIBE" || command.words.len() > 1 {
-        return received.iter().map(String::as_str).collect();
+    let is_of_all = command.kind == "UNSUBSCRIBE" && command.words.len() == 1;
+    if !is_of_all && command.kind != "PUBSUB CHANNELS" {
+        let mut lines: Vec<_> = received.iter().map(String::as_str).collect();
+        let is_by_pattern = |line: &&str| line.contains("$8 pmessage ");
+        lines
+            .chunk_by_mut(|one, other| is_by_pattern(one) && is_by_pattern(other))
+            .for_each(<[&str]>::sort_unstable);
+        return lines;
     }
     let mut words: Vec<_> = received.iter().flat_map(|line| line.split(' ')).collect();
     words.sort_unstable();
@@ -118,6 +134,10 @@ fn kinds_of(line: &str, sender: usize) -> Vec<&'static str> {
     for (word, kind) in [
         ("$9 subscribe ", "subscribe"),
         ("$11 unsubscribe ", "unsubscribe"),
+        ("$10 psubscribe ", "psubscribe"),
+        ("$12 punsubscribe ", "punsubscribe"),
+        ("*4 $8 pmessage ", "message by pattern"),
+        (">4 $8 pmessage ", "message by pattern in RESP3"),
         ("*3 $7 message ", "message"),
         (">3 $7 message ", "message in RESP3"),
         ("*2 $4 pong ", "ping while listening"),

@@ -4,8 +4,10 @@ mod blocking;
 mod channels;
 mod collections;
 mod command;
+mod events;
 mod libraries;
 mod lua;
+mod monitor;
 mod near;
 mod script;
 mod templates;
@@ -56,6 +58,30 @@ fn redis_channels_answer_alike() {
     tally.require(channels::KINDS.map(str::to_owned));
 }
 
+#[test]
+fn redis_events_come_alike() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let simulated = lab::serve::host_redis().unwrap();
+    let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
+    let tally = Tally::default();
+    compare("redis_events", 3000, events::scripts(), |script| events::run(script, servers, &tally));
+    tally.require(events::kinds());
+    let [theirs, ours] = [servers.live, servers.simulated].map(events::of_expiry);
+    assert_eq!(theirs, ours);
+}
+
+#[test]
+fn redis_monitors_see_alike() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let simulated = lab::serve::host_redis().unwrap();
+    let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
+    let tally = Tally::default();
+    compare("redis_monitors", 1500, monitor::scripts(), |script| monitor::run(script, servers, &tally));
+    tally.require(monitor::KINDS.map(str::to_owned));
+}
+
 /// Clients that wait for elements of lists and sorted sets.
 #[test]
 fn redis_serves_waiting_clients_alike() {
@@ -74,7 +100,7 @@ fn redis_compares_every_command_of_the_simulated_server() {
     let simulated = lab::serve::host_redis().unwrap();
     let mut connection = Connection::open(simulated.address()).unwrap();
     let known = connection.say(b"COMMAND COUNT\r\n").unwrap().to_string();
-    let compared = templates::names().chain(lua::NAMES).chain(blocking::NAMES);
+    let compared = templates::names().chain(lua::NAMES).chain(blocking::NAMES).chain(monitor::NAMES);
     let all: BTreeSet<_> = compared.chain(templates::NOT_COMPARED).collect();
     assert_eq!(known, format!(":{}", all.len()), "templates.rs names {all:?}");
 }

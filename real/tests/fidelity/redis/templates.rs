@@ -157,6 +157,12 @@ pub(crate) const SAFE: Group = Group {
         "CONFIG GET appendonly",
         "CONFIG GET maxmemory save",
         "CONFIG GET nosuch",
+        "CONFIG GET notify-keyspace-events",
+        "CONFIG SET notify-keyspace-events KEy",
+        "CONFIG SET notify-keyspace-events",
+        "CONFIG SET notify-keyspace-events K nosuch 1",
+        "CONFIG SET notify-keyspace-events K notify-keyspace-events E",
+        "CONFIG SET nosuch 1 2",
         "CONFIG GET",
         "CONFIG RESETSTAT",
         "CONFIG SET nosuch 1",
@@ -214,6 +220,21 @@ pub(crate) const CHANNELS: Group = Group {
         "UNSUBSCRIBE",
         "UNSUBSCRIBE <key>",
         "UNSUBSCRIBE <key> <key>",
+        "PSUBSCRIBE <pattern>",
+        "PSUBSCRIBE <pattern> <pattern>",
+        "PUNSUBSCRIBE",
+        "PUNSUBSCRIBE <pattern>",
+        "PUNSUBSCRIBE <pattern> <pattern>",
+        "PUBSUB CHANNELS",
+        "PUBSUB CHANNELS <pattern>",
+        "PUBSUB NUMSUB <key> <key>",
+        "PUBSUB NUMPAT",
+        "PUBSUB SHARDCHANNELS",
+        "PUBSUB SHARDNUMSUB <key>",
+        "PUBSUB HELP",
+        "PUBSUB NOSUCH",
+        "PUBLISH <key> <value>",
+        "PUBLISH <key> <value>",
         "PUBLISH <key> <value>",
         "PUBLISH <key> <value>",
         "PUBLISH <key> <value>",
@@ -230,7 +251,7 @@ const FAILING: [&str; 7] = [
     "OBJECT FREQ",
     "OBJECT NOSUCH",
 ];
-const CONTAINERS: [&str; 5] = ["CLIENT", "COMMAND", "CONFIG", "OBJECT", "SCRIPT"];
+const CONTAINERS: [&str; 6] = ["CLIENT", "COMMAND", "CONFIG", "OBJECT", "PUBSUB", "SCRIPT"];
 
 /// Returns the kind of operation of a template: its name, with the subcommand if there is one.
 pub(crate) fn kind(template: &str) -> String {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::effects::{Effect, Removal};
+use super::effects::Effect;
+use super::events::{Event, NEW};
 use super::keyspace::Entry;
 use super::reply::{Reply, push_command};
 use super::state::State;
@@ -59,6 +60,9 @@ impl State {
     fn store_entry(&mut self, key: &[u8], entry: Entry) -> Option<Entry> {
         let is_awaited = entry.value.is_awaited();
         let (_, former) = self.keyspace_mut().insert(key, entry);
+        if former.is_none() {
+            self.notify(NEW, key);
+        }
         if is_awaited && former.is_none() {
             let database = self.selected();
             self.wishes.note_new(database, key);
@@ -66,27 +70,30 @@ impl State {
         former
     }
 
-    /// Records that the collection `key` was changed by the command `words`. Removes it if it is empty.
-    pub(crate) fn changed(&mut self, key: &[u8], words: &[&[u8]]) {
+    /// Records that the collection `key` was changed by the command `words`, and publishes the `event`.
+    /// Removes the key if it is empty.
+    pub(crate) fn changed(&mut self, key: &[u8], event: Event, words: &[&[u8]]) {
+        self.notify(event, key);
         self.as_command(words, |state| state.touch(key));
     }
 
     /// Records a change of the collection `key` inside of [`State::as_command`]. Removes it if it is empty.
     pub(crate) fn touch(&mut self, key: &[u8]) {
         if self.keyspace().entry(key).is_some_and(|entry| entry.value.is_empty()) {
-            self.remove(key, Removal::Deleted);
+            self.clear(key);
         } else {
             self.emit(Effect::Changed { key: key.into() });
         }
     }
 
     /// Replaces `key` by a collection, or removes it if that is empty, inside of [`State::as_command`].
-    pub(crate) fn replace(&mut self, key: &[u8], value: Value) {
+    pub(crate) fn replace(&mut self, key: &[u8], value: Value, event: Event) {
         if value.is_empty() {
-            self.remove(key, Removal::Deleted);
+            self.clear(key);
         } else {
             self.copied_bytes += value.bytes();
             self.store(key, value, None);
+            self.notify(event, key);
             self.emit(Effect::Changed { key: key.into() });
         }
     }

@@ -37,7 +37,8 @@ pub(super) struct Connection<'a, M, S> {
 
 impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
     pub(super) fn new(server: &'a Server<M>, stream: S, label: &'a str) -> Self {
-        let client = server.core().connect();
+        let mut client = server.core().connect();
+        client.label = label.to_owned();
         let (input, output) = (Vec::with_capacity(4096), Vec::with_capacity(1024));
         Self { server, stream, label, client, parser: RequestParser::default(), input, output }
     }
@@ -85,13 +86,19 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         }
     }
 
-    /// Waits for `reply`, and meanwhile reads requests: a client that leaves gets no elements any more.
+    /// Waits for `reply`, and meanwhile reads requests and sends published messages: a client that leaves
+    /// gets no elements any more.
     async fn read_until(&mut self, reply: impl Future<Output = Reply>) -> io::Result<Reply> {
         let mut reply = pin!(reply);
         loop {
-            let read = match select(reply.as_mut(), pin!(self.stream.read_buf(&mut self.input))).await {
+            let read = match select(reply.as_mut(), pin!(self.read())).await {
                 Either::Left((reply, _)) => return Ok(reply),
                 Either::Right((read, _)) => read?,
+            };
+            let Some(read) = read else {
+                self.take_pending();
+                self.send().await?;
+                continue;
             };
             if read == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -122,6 +129,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
                             channels.take_pending(self.client.id, &mut self.output, usize::MAX);
                         }
                         reply.encode(&mut self.output, self.client.protocol);
+                        self.output.append(&mut self.client.own_lines);
                     }
                     used += size;
                 }

@@ -40,6 +40,8 @@ pub(crate) struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     pub(crate) id: u64,
+    /// The name of the client for observers. MONITOR shows it in place of the address.
+    pub(crate) label: String,
     /// The name that CLIENT SETNAME gave it.
     pub(crate) name: Vec<u8>,
     /// The number of the database that SELECT chose.
@@ -60,8 +62,11 @@ pub(crate) struct Client {
     pub(crate) blocked: Option<Blocked>,
     /// Set by PSYNC: the connection belongs to a replica from now on.
     pub(crate) feed: Option<Feed>,
-    /// Notified of published messages; set by the first SUBSCRIBE.
+    /// Notified of published messages; set by the first SUBSCRIBE, PSUBSCRIBE or
+    /// MONITOR.
     pub(crate) wake: Option<Arc<Wake>>,
+    /// The lines of its own commands if it is a monitor: they follow the reply.
+    pub(crate) own_lines: Vec<u8>,
     /// The effects of the running command. Cleared once the observer has received them.
     pub(crate) record: Record,
 }

@@ -1,7 +1,9 @@
 //! Runs one request: looks the command up, checks it, and queues or runs it.
 
+use super::channels::Topic;
 use super::command::{self, Command, Lookup, Run, ServerCommand};
 use super::core::{Client, Core};
+use super::monitor;
 use super::reply::Reply;
 use super::request::Args;
 use super::server_command::{channels, connection, info, replica, scripting, server, transaction};
@@ -19,8 +21,10 @@ impl Core {
     fn respond(&mut self, client: &mut Client, args: Args<'_>) -> Reply {
         match self.admit(args) {
             Ok(command) => {
-                if let Some(reply) = channels::while_listening(self, client, command.name, args) {
-                    return reply;
+                match self.answer_as_listener(command, client, args) {
+                    Ok(None) => {}
+                    Ok(Some(reply)) => return reply,
+                    Err(refusal) => return self.refuse(client, args, refusal),
                 }
                 let version = self.state.version;
                 let transaction = client.transaction.as_mut();
@@ -30,7 +34,49 @@ impl Core {
                     self.carry_out(command, client, args)
                 })
             }
-            Err(refusal) => transaction::refuse(self, client, args, refusal),
+            Err(refusal) => self.refuse(client, args, refusal),
+        }
+    }
+
+    /// Returns the reply to a command that subscribers and monitors get in place of the usual one, or the
+    /// error if they may not send it.
+    fn answer_as_listener(
+        &mut self,
+        command: &Command,
+        client: &mut Client,
+        args: Args<'_>,
+    ) -> Result<Option<Reply>, Reply> {
+        if client.wake.is_none() {
+            return Ok(None);
+        }
+        let reply = channels::while_listening(self, client, command.name, args)?;
+        if reply.is_some() {
+            self.show(client, args);
+        } else if self.state.channels.is_monitor(client.id) && command.is_kept_from_monitors() {
+            return Err(Reply::error("ERR Replica can't interact with the keyspace"));
+        }
+        Ok(reply)
+    }
+
+    /// Refuses a command, which aborts its transaction. Returns the reply.
+    fn refuse(&mut self, client: &mut Client, args: Args<'_>, refusal: Reply) -> Reply {
+        let reply = transaction::refuse(self, client, args, refusal);
+        if args.at(0).eq_ignore_ascii_case(b"exec") {
+            self.show(client, args);
+        }
+        reply
+    }
+
+    /// Shows a command to the monitors. A monitor that sent it gets the line after the reply.
+    fn show(&mut self, client: &mut Client, args: Args<'_>) {
+        if !self.state.channels.has_monitors() {
+            return;
+        }
+        let now_micros = self.state.now_micros;
+        let line = monitor::line(now_micros, self.state.selected(), &client.label, args);
+        self.state.channels.show(&line, Some(client.id), now_micros);
+        if self.state.channels.is_monitor(client.id) {
+            client.own_lines.extend_from_slice(&line);
         }
     }
 
@@ -53,10 +99,26 @@ impl Core {
         }
     }
 
-    /// Runs an admitted command.
+    /// Runs an admitted command, and shows it to the monitors.
     fn carry_out(&mut self, command: &Command, client: &mut Client, args: Args<'_>) -> Reply {
+        if !self.state.channels.has_monitors() {
+            return self.run_any(command, client, args);
+        }
+        if command.is_shown_first() {
+            self.show(client, args);
+        }
+        let reply = self.run_any(command, client, args);
+        if !command.is_hidden(args) && !command.is_shown_first() {
+            self.show(client, args);
+        }
+        reply
+    }
+
+    fn run_any(&mut self, command: &Command, client: &mut Client, args: Args<'_>) -> Reply {
         match command.run {
-            Run::Keys(run) | Run::Clients(run) => self.state.execute(command.name, run, args),
+            Run::Keys(run) | Run::Clients(run) => {
+                self.state.execute(command.name, !command.writes, run, args)
+            }
             Run::Server(run) => {
                 self.state.executed(command.name);
                 self.run(run, client, args)
@@ -76,16 +138,19 @@ impl Core {
             ServerCommand::Exec => self.exec(client),
             ServerCommand::Hello => connection::hello(self, client, args),
             ServerCommand::Info => Reply::verbatim(info::text(self, args.skip(1))),
+            ServerCommand::Monitor => channels::monitor(self, client),
             ServerCommand::Multi => transaction::multi(client),
+            ServerCommand::PSubscribe => channels::subscribe(self, client, Topic::Pattern, args),
             ServerCommand::Psync => replica::psync(self, client),
+            ServerCommand::PUnsubscribe => channels::unsubscribe(self, client, Topic::Pattern, args),
             ServerCommand::Quit => connection::quit(client),
             ServerCommand::ReplConf => Reply::OK,
             ServerCommand::ReplicaOf => replica::replica_of(self, args),
             ServerCommand::Reset => connection::reset(self, client),
             ServerCommand::Role => replica::role(self),
             ServerCommand::Script => scripting::script(self, args),
-            ServerCommand::Subscribe => channels::subscribe(self, client, args),
-            ServerCommand::Unsubscribe => channels::unsubscribe(self, client, args),
+            ServerCommand::Subscribe => channels::subscribe(self, client, Topic::Channel, args),
+            ServerCommand::Unsubscribe => channels::unsubscribe(self, client, Topic::Channel, args),
             ServerCommand::Unwatch => transaction::unwatch(self, client),
             ServerCommand::Wait => replica::wait(self, client, args),
             ServerCommand::Watch => transaction::watch(self, client, args),

@@ -1,15 +1,15 @@
 //! A Redis server, version 7.0, as far as lock clients can observe one. [`Version`] adds the commands by
 //! which newer servers release and renew locks.
 //!
-//! Left out on purpose: streams, bits and HyperLogLogs, channel patterns, access control, and the Lua
-//! libraries `cjson`, `cmsgpack`, `struct` and `bit`. A command that is left out gets Redis' answer to an
-//! unknown one. Keys are listed in order, and so are the elements of large hashes and sets; Redis lists them
-//! in no order. A script that does not end is stopped with an error after twenty million instructions; Redis
-//! lets it run and answers BUSY to other clients.
+//! Left out on purpose: streams, bits and HyperLogLogs, and access control. A command that is left out gets
+//! Redis' answer to an unknown one. Keys are listed in order, and so are the elements of large hashes and
+//! sets; Redis lists them in no order. A script that does not end is stopped with an error after twenty
+//! million instructions; Redis lets it run and answers BUSY to other clients.
 
 // `request` and `reply` are the wire protocol, `value`, `keyspace` and `state` the data with `access` to it
 // by types, `effects` the output of the server (observers, the append-only file and replicas read one stream
-// of effects), `command` the commands on keys, `waiting` the clients that wait for elements, `lua` scripts,
+// of effects), `channels` the subscribers and monitors, `events` what keys publish, `command` the commands
+// on keys, `waiting` the clients that wait for elements, `lua` scripts,
 // `server_command` all other commands; `dispatch` runs a request, and `host` starts and stops a server.
 
 mod access;
@@ -20,11 +20,13 @@ mod connection;
 mod core;
 mod dispatch;
 mod effects;
+mod events;
 mod glob;
 mod host;
 mod json_options;
 mod keyspace;
 mod lua;
+mod monitor;
 mod number;
 mod observe;
 mod output;

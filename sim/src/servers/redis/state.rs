@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::channels::Channels;
 use super::effects::{Effect, KeyValue, Removal};
+use super::events::{Class, Classes, DEL, EVICTED, EXPIRE, EXPIRED, Event, KEYMISS, NEW, PERSIST};
 use super::json_options::JsonOptions;
 use super::keyspace::{Entry, Keyspace};
 use super::random::Rand48;
@@ -57,6 +58,10 @@ pub(crate) struct State {
     pub(crate) copied_bytes: usize,
     /// The subscribers of channels.
     pub(crate) channels: Channels,
+    /// The classes of events that are published. A restart forgets them, as CONFIG SET sets them only.
+    pub(crate) published: Classes,
+    /// The running command reads the keys that it looks up: a missing one is an event.
+    is_reading: bool,
 }
 
 /// The databases by number. There is always database 0.
@@ -133,15 +138,32 @@ impl State {
         self.now_micros / 1000
     }
 
-    /// Runs a command on keys.
+    /// Runs a command on keys. `reads`: it changes none.
     pub(crate) fn execute(
         &mut self,
         name: &'static str,
+        reads: bool,
         run: fn(&mut State, Args<'_>) -> Result<Reply, Reply>,
         args: Args<'_>,
     ) -> Reply {
         self.executed(name);
-        run(self, args).unwrap_or_else(|error| error)
+        self.is_reading = reads;
+        let reply = run(self, args).unwrap_or_else(|error| error);
+        self.is_reading = false;
+        reply
+    }
+
+    /// Runs `work`, for which missing keys are events even if the command writes.
+    pub(crate) fn reading<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let former = std::mem::replace(&mut self.is_reading, true);
+        let outcome = work(self);
+        self.is_reading = former;
+        outcome
+    }
+
+    /// Sets whether missing keys are events, until the running command ends.
+    pub(crate) fn set_reading(&mut self, reads: bool) {
+        self.is_reading = reads;
     }
 
     pub(crate) fn executed(&mut self, name: &'static str) {
@@ -202,27 +224,39 @@ impl State {
     pub(crate) fn peek(&mut self, key: &[u8]) -> Option<&Entry> {
         let now_ms = self.now_ms();
         let none_is_due = self.keyspace().next_due().is_none_or(|at| now_ms <= at);
-        if !none_is_due && self.keyspace().entry(key)?.is_expired(now_ms) && !self.is_replaying {
+        let is_expired = |entry: &Entry| entry.is_expired(now_ms);
+        if !none_is_due && self.keyspace().entry(key).is_some_and(is_expired) && !self.is_replaying {
             if !self.is_replica {
                 self.remove(key, Removal::Expired);
             }
+            self.miss(key);
             return None;
+        }
+        if self.is_reading && self.published.contains(Class::Missed) && self.keyspace().entry(key).is_none() {
+            self.miss(key);
         }
         self.keyspace().entry(key)
     }
 
     pub(crate) fn set(&mut self, key: &[u8], value: Arc<[u8]>, expires_at: Option<i64>) {
         let entry = Entry::new(value.clone().into(), expires_at, self.now_micros);
-        let (key, former) = self.keyspace_mut().insert(key, entry);
-        let former = former.and_then(|entry| entry.value.text().cloned());
-        self.emit(Effect::Set { key, value, expires_at, former });
+        self.set_entry(key, value, entry);
     }
 
     /// As [`State::set`], for a string that was made in another way than by SET.
     pub(crate) fn set_text(&mut self, key: &[u8], text: Text, expires_at: Option<i64>) {
         let value = text.bytes.clone();
         let entry = Entry::new(Value::String(text), expires_at, self.now_micros);
+        self.set_entry(key, value, entry);
+    }
+
+    /// Stores `entry` with the string `value`.
+    fn set_entry(&mut self, key: &[u8], value: Arc<[u8]>, entry: Entry) {
+        let expires_at = entry.expires_at;
         let (key, former) = self.keyspace_mut().insert(key, entry);
+        if former.is_none() {
+            self.notify(NEW, &key);
+        }
         let former = former.and_then(|entry| entry.value.text().cloned());
         self.emit(Effect::Set { key, value, expires_at, former });
     }
@@ -232,12 +266,16 @@ impl State {
         let expires_at = self.keyspace().entry(key).and_then(|entry| entry.expires_at);
         let text = super::number::with_i64(value, |text| Arc::<[u8]>::from(text));
         let entry = Entry::new(text.into(), expires_at, self.now_micros);
-        let (key, _) = self.keyspace_mut().insert(key, entry);
+        let (key, former) = self.keyspace_mut().insert(key, entry);
+        if former.is_none() {
+            self.notify(NEW, &key);
+        }
         self.emit(Effect::Counted { key, value, by });
     }
 
     pub(crate) fn expire_at(&mut self, key: &[u8], at: Option<i64>) {
         if let Some(KeyValue { key, value }) = self.keyspace_mut().expire_at(key, at) {
+            self.notify(if at.is_some() { EXPIRE } else { PERSIST }, &key);
             self.emit(Effect::Extended { key, value, expires_at: at });
         }
     }
@@ -251,7 +289,16 @@ impl State {
 
     /// Deletes `key` for a client. A key that has expired is removed as such. Returns whether it was deleted.
     pub(crate) fn delete(&mut self, key: &[u8]) -> bool {
-        self.lookup(key).is_some() && self.remove(key, Removal::Deleted)
+        self.lookup(key).is_some() && self.clear(key)
+    }
+
+    /// As [`State::remove`], as a change of its own: other commands remove keys to rename or replace them.
+    pub(crate) fn clear(&mut self, key: &[u8]) -> bool {
+        let is_removed = self.remove(key, Removal::Deleted);
+        if is_removed {
+            self.notify(DEL, key);
+        }
+        is_removed
     }
 
     /// Removes all keys of the selected database.
@@ -297,9 +344,43 @@ impl State {
         self.record.add(self.selected, effect);
     }
 
+    /// Publishes an event of `key` if the setting names its class.
+    #[inline]
+    pub(crate) fn notify(&mut self, event: Event, key: &[u8]) {
+        if self.published.contains(event.0) {
+            self.publish_event(event.1, key);
+        }
+    }
+
+    /// Publishes first to the channel of the key, then to that of the event, as `notifyKeyspaceEvent` does.
+    #[cold]
+    fn publish_event(&mut self, event: &str, key: &[u8]) {
+        let database = self.selected;
+        if self.published.contains(Class::Keyspace) {
+            let channel = [format!("__keyspace@{database}__:").as_bytes(), key].concat();
+            self.channels.publish(&channel, event.as_bytes(), self.now_micros);
+        }
+        if self.published.contains(Class::Keyevent) {
+            let channel = format!("__keyevent@{database}__:{event}");
+            self.channels.publish(channel.as_bytes(), key, self.now_micros);
+        }
+    }
+
+    /// Notes that there is no `key`.
+    fn miss(&mut self, key: &[u8]) {
+        if self.is_reading {
+            self.notify(KEYMISS, key);
+        }
+    }
+
     fn record_removal(&mut self, key: Arc<[u8]>, entry: &Entry, cause: Removal) {
-        if cause == Removal::Expired {
-            self.expired += 1;
+        match cause {
+            Removal::Expired => {
+                self.expired += 1;
+                self.notify(EXPIRED, &key);
+            }
+            Removal::Evicted => self.notify(EVICTED, &key),
+            Removal::Deleted => {}
         }
         self.emit(Effect::Removed { key, value: entry.value.text().cloned(), cause });
     }

@@ -123,12 +123,15 @@ impl Follower {
     }
 
     fn apply_snapshot(&mut self, core: &mut Core, snapshot: &[u8]) {
+        // Loading a snapshot is no event.
+        let published = std::mem::take(&mut core.state.published);
         core.state.flush_all();
         let (mut read, mut parser) = (0, RequestParser::default());
         while let Ok(Some(size)) = parser.parse(&snapshot[read..]) {
             self.replay.apply(&mut core.state, parser.args(&snapshot[read..]));
             read += size;
         }
+        core.state.published = published;
     }
 
     /// Returns the acknowledgement for the primary.

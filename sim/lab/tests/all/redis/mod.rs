@@ -2,10 +2,13 @@
 
 mod support;
 
+mod channels;
 mod client;
 mod commands;
+mod events;
 mod expiry;
 mod limits;
+mod monitor;
 mod newer;
 mod observer;
 mod persistence;

@@ -81,9 +81,9 @@ fn an_expired_key_is_neither_extended_nor_deleted() {
 fn a_server_tells_its_version() {
     run(async {
         for (version, hello, info, count) in [
-            (Version::Redis7, r#""redis", "version", "7.0.15""#, "redis_version:7.0.15", ":166"),
-            (Version::Redis84, r#""redis", "version", "8.4.0""#, "redis_version:8.4.0", ":167"),
-            (Version::Valkey9, r#""valkey", "version", "9.1.2""#, "valkey_version:9.1.2", ":167"),
+            (Version::Redis7, r#""redis", "version", "7.0.15""#, "redis_version:7.0.15", ":170"),
+            (Version::Redis84, r#""redis", "version", "8.4.0""#, "redis_version:8.4.0", ":171"),
+            (Version::Valkey9, r#""valkey", "version", "9.1.2""#, "valkey_version:9.1.2", ":171"),
         ] {
             let mut client = Client::new(&server_of(version, &Clock::new()));
             let answer = client.call("HELLO").await;

@@ -4,6 +4,7 @@ use super::keys::database;
 use super::ranges::parse_i32;
 use super::{SYNTAX_ERROR, words};
 use crate::servers::redis::effects::{Effect, Removal};
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::keyspace::Entry;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -26,6 +27,8 @@ pub(super) fn r#move(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> 
         state.remove(key, Removal::Deleted);
         state.within(target, |state| state.put(key, entry));
     });
+    state.notify(Event(Class::Generic, "move_from"), key);
+    state.within(target, |state| state.notify(Event(Class::Generic, "move_to"), key));
     Ok(Reply::Integer(1))
 }
 
@@ -70,7 +73,9 @@ pub(super) fn copy(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     if target == state.selected() && from == to {
         return Err(Reply::error(SAME));
     }
-    let Some(entry) = state.lookup(from).cloned() else { return Ok(Reply::Integer(0)) };
+    let Some(entry) = state.reading(|state| state.lookup(from).cloned()) else {
+        return Ok(Reply::Integer(0));
+    };
     let exists = state.within(target, |state| state.lookup(to).is_some());
     if exists && !replaces {
         return Ok(Reply::Integer(0));
@@ -82,6 +87,7 @@ pub(super) fn copy(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
             state.remove(to, Removal::Deleted);
             let entry = Entry::new(value, entry.expires_at, state.now_micros);
             state.put(to, entry);
+            state.notify(Event(Class::Generic, "copy_to"), to);
         });
     });
     Ok(Reply::Integer(1))

@@ -4,11 +4,17 @@ use std::sync::Arc;
 
 use super::ranges::{parse_integer, parse_within};
 use super::{OUT_OF_RANGE, SYNTAX_ERROR, choices, words, wrong_arity};
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::number::{Extended, NOT_A_FLOAT, parse_i64, strtod, with_i64};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
 use crate::servers::redis::value::{Hash, Pair};
+
+const HSET: Event = Event(Class::Hash, "hset");
+const HDEL: Event = Event(Class::Hash, "hdel");
+const HINCRBY: Event = Event(Class::Hash, "hincrby");
+const HINCRBYFLOAT: Event = Event(Class::Hash, "hincrbyfloat");
 
 pub(super) fn hset(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     Ok(Reply::count(set_fields(state, args, "hset")?))
@@ -27,7 +33,7 @@ fn set_fields(state: &mut State, args: Args<'_>, name: &str) -> Result<usize, Re
     let hash: &mut Hash = state.edit_or_create(args.at(1))?;
     let pairs = (2..args.len()).step_by(2);
     let created = pairs.filter(|at| hash.set(args.at(*at), args.at(at + 1))).count();
-    state.changed(args.at(1), &words(args));
+    state.changed(args.at(1), HSET, &words(args));
     Ok(created)
 }
 
@@ -37,7 +43,7 @@ pub(super) fn hsetnx(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> 
         return Ok(Reply::Integer(0));
     }
     state.edit_or_create::<Hash>(args.at(1))?.set(args.at(2), args.at(3));
-    state.changed(args.at(1), &words(args));
+    state.changed(args.at(1), HSET, &words(args));
     Ok(Reply::Integer(1))
 }
 
@@ -56,7 +62,7 @@ pub(super) fn hdel(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let Some(hash) = state.edit::<Hash>(args.at(1))? else { return Ok(Reply::Integer(0)) };
     let removed = args.skip(2).iter().filter(|field| hash.remove(field)).count();
     if removed > 0 {
-        state.changed(args.at(1), &words(args));
+        state.changed(args.at(1), HDEL, &words(args));
     }
     Ok(Reply::count(removed))
 }
@@ -97,7 +103,7 @@ pub(super) fn hincrby(state: &mut State, args: Args<'_>) -> Result<Reply, Reply>
     let sum = current.checked_add(by).ok_or(Reply::error(super::OVERFLOW))?;
     let hash: &mut Hash = state.edit_or_create(args.at(1))?;
     with_i64(sum, |text| hash.set(args.at(2), text));
-    state.changed(args.at(1), &words(args));
+    state.changed(args.at(1), HINCRBY, &words(args));
     Ok(Reply::Integer(sum))
 }
 
@@ -114,7 +120,7 @@ pub(super) fn hincrbyfloat(state: &mut State, args: Args<'_>) -> Result<Reply, R
     };
     let sum = current.add(by).ok_or(Reply::error("ERR increment would produce NaN or Infinity"))?.to_string();
     state.edit_or_create::<Hash>(args.at(1))?.set(args.at(2), sum.as_bytes());
-    state.changed(args.at(1), &[b"HSET", args.at(1), args.at(2), sum.as_bytes()]);
+    state.changed(args.at(1), HINCRBYFLOAT, &[b"HSET", args.at(1), args.at(2), sum.as_bytes()]);
     Ok(Reply::bulk(sum))
 }
 

@@ -26,10 +26,6 @@ pub(super) fn kind(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     Ok(Reply::status(state.peek(args.at(1)).map_or("none", |entry| entry.value.kind())))
 }
 
-pub(super) fn publish(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
-    Ok(Reply::count(state.channels.publish(args.at(1), args.at(2), state.now_micros)))
-}
-
 pub(super) fn dbsize(state: &mut State, _: Args<'_>) -> Result<Reply, Reply> {
     Ok(Reply::count(state.keyspace().len()))
 }

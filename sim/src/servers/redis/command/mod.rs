@@ -9,6 +9,7 @@ mod keys;
 mod lists;
 mod many;
 mod object;
+mod pubsub;
 mod ranges;
 mod renames;
 mod scan;
@@ -67,8 +68,11 @@ pub(crate) enum ServerCommand {
     Exec,
     Hello,
     Info,
+    Monitor,
     Multi,
+    PSubscribe,
     Psync,
+    PUnsubscribe,
     Quit,
     ReplConf,
     ReplicaOf,

@@ -37,6 +37,7 @@ pub(super) fn object(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> 
         return Ok(Reply::Array(lines.map(|line| Reply::status(line)).collect()));
     }
     let now_s = state.now_micros / MICROS_PER_SECOND;
+    state.set_reading(false);
     let Some(entry) = state.peek(args.at(2)) else { return Ok(Reply::Nil) };
     match (asked.as_slice(), &entry.value) {
         (b"encoding", value) => Ok(Reply::bulk(value.encoding())),

@@ -2,6 +2,7 @@
 
 use super::{NO_SUCH_KEY, words};
 use crate::servers::redis::effects::Removal;
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
@@ -30,5 +31,7 @@ fn change_name(state: &mut State, args: Args<'_>, replaces: bool) -> Result<bool
         state.remove(to, Removal::Deleted);
         state.put(to, entry);
     });
+    state.notify(Event(Class::Generic, "rename_from"), from);
+    state.notify(Event(Class::Generic, "rename_to"), to);
     Ok(true)
 }

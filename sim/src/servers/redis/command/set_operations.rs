@@ -2,6 +2,7 @@
 
 use super::ranges::{parse_key_count, parse_within};
 use super::{SYNTAX_ERROR, words};
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
@@ -20,15 +21,15 @@ pub(super) fn sdiff(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
 }
 
 pub(super) fn sunionstore(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
-    store(state, args, union)
+    store(state, args, union, "sunionstore")
 }
 
 pub(super) fn sinterstore(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
-    store(state, args, intersection)
+    store(state, args, intersection, "sinterstore")
 }
 
 pub(super) fn sdiffstore(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
-    store(state, args, difference)
+    store(state, args, difference, "sdiffstore")
 }
 
 pub(super) fn sintercard(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
@@ -54,11 +55,17 @@ fn answer(state: &mut State, keys: Args<'_>, combine: fn(Vec<Option<Set>>) -> Se
 }
 
 /// Stores the result; an empty one removes the key.
-fn store(state: &mut State, args: Args<'_>, combine: fn(Vec<Option<Set>>) -> Set) -> Result<Reply, Reply> {
-    let result = combine(sets(state, args.skip(2))?);
+fn store(
+    state: &mut State,
+    args: Args<'_>,
+    combine: fn(Vec<Option<Set>>) -> Set,
+    event: &'static str,
+) -> Result<Reply, Reply> {
+    let result = combine(state.reading(|state| sets(state, args.skip(2)))?);
     let count = result.len();
     state.lookup(args.at(1));
-    state.as_command(&words(args), |state| state.replace(args.at(1), Value::Set(Box::new(result))));
+    let (result, event) = (Value::Set(Box::new(result)), Event(Class::Set, event));
+    state.as_command(&words(args), |state| state.replace(args.at(1), result, event));
     Ok(Reply::count(count))
 }
 

@@ -2,17 +2,21 @@
 
 use super::ranges::{parse_count, parse_within};
 use super::{SYNTAX_ERROR, choices, words};
-use crate::servers::redis::effects::Removal;
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
 use crate::servers::redis::value::Set;
 
+const SADD: Event = Event(Class::Set, "sadd");
+const SPOP: Event = Event(Class::Set, "spop");
+const SREM: Event = Event(Class::Set, "srem");
+
 pub(super) fn sadd(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let set: &mut Set = state.edit_or_create(args.at(1))?;
     let added = args.skip(2).iter().filter(|member| set.add(member)).count();
     if added > 0 {
-        state.changed(args.at(1), &words(args));
+        state.changed(args.at(1), SADD, &words(args));
     }
     Ok(Reply::count(added))
 }
@@ -21,7 +25,7 @@ pub(super) fn srem(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let Some(set) = state.edit::<Set>(args.at(1))? else { return Ok(Reply::Integer(0)) };
     let removed = args.skip(2).iter().filter(|member| set.remove(member)).count();
     if removed > 0 {
-        state.changed(args.at(1), &words(args));
+        state.changed(args.at(1), SREM, &words(args));
     }
     Ok(Reply::count(removed))
 }
@@ -37,12 +41,15 @@ pub(super) fn smove(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
         return Ok(Reply::Integer(is_member.into()));
     }
     state.edit::<Set>(from)?.map(|set| set.remove(member));
-    state.edit_or_create::<Set>(to)?.add(member);
+    state.notify(SREM, from);
     state.as_command(&words(args), |state| {
         state.touch(from);
+        if state.edit_or_create::<Set>(to)?.add(member) {
+            state.notify(SADD, to);
+        }
         state.touch(to);
-    });
-    Ok(Reply::Integer(1))
+        Ok(Reply::Integer(1))
+    })
 }
 
 pub(super) fn smembers(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
@@ -78,7 +85,8 @@ pub(super) fn spop(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
         return Ok(if count.is_some() { Reply::Set(Vec::new()) } else { Reply::Nil });
     }
     if count.is_some_and(|count| count >= members.len()) {
-        state.as_command(&[b"DEL", key], |state| state.remove(key, Removal::Deleted));
+        state.notify(SPOP, key);
+        state.as_command(&[b"DEL", key], |state| state.clear(key));
         return Ok(Reply::Set(members.into_iter().map(Reply::Bulk).collect()));
     }
     let wanted = i64::try_from(count.unwrap_or(1)).unwrap_or(i64::MAX);
@@ -89,7 +97,7 @@ pub(super) fn spop(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     }
     let mut repeated: Vec<&[u8]> = vec![b"SREM", key];
     repeated.extend(popped.iter().map(|member| &**member));
-    state.changed(key, &repeated);
+    state.changed(key, SPOP, &repeated);
     let mut popped = popped.iter().cloned().map(Reply::Bulk);
     Ok(if count.is_some() { Reply::Set(popped.collect()) } else { popped.next().unwrap_or_default() })
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use self::options::{Condition, IFEQ, IFNE, Options, OptionsOf};
 use super::expiry::{MILLIS, SECONDS, Unit};
 use super::wrong_arity;
+use crate::servers::redis::events::{EXPIRE, SET};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
@@ -28,6 +29,7 @@ pub(super) fn set(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let options = Options::parse(args.skip(3), OptionsOf::Set(state.version))?;
     let expires_at = options.expires_at(state.now_ms(), "set")?;
     let key = args.at(1);
+    state.set_reading(options.answers_former);
     let former = state.lookup(key);
     let shown = former.filter(|_| options.answers_former).map(|entry| entry.text().cloned()).transpose()?;
     let allowed = options.condition.map_or(Ok(true), |condition| condition.holds(former))?;
@@ -40,6 +42,10 @@ pub(super) fn set(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     };
     if allowed {
         state.set(key, args.at(2).into(), expires_at.or(kept));
+        state.notify(SET, key);
+        if expires_at.is_some() {
+            state.notify(EXPIRE, key);
+        }
     }
     Ok(answer)
 }
@@ -76,6 +82,7 @@ pub(super) fn setnx(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
         return Ok(Reply::Integer(0));
     }
     state.set(args.at(1), args.at(2).into(), None);
+    state.notify(SET, args.at(1));
     Ok(Reply::Integer(1))
 }
 
@@ -88,13 +95,14 @@ pub(super) fn psetex(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> 
 }
 
 pub(super) fn getset(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
-    let former = state.text(args.at(1))?;
+    let former = state.reading(|state| state.text(args.at(1)))?;
     state.set(args.at(1), args.at(2).into(), None);
+    state.notify(SET, args.at(1));
     Ok(bulk(former))
 }
 
 pub(super) fn getdel(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
-    let former = state.text(args.at(1))?;
+    let former = state.reading(|state| state.text(args.at(1)))?;
     state.delete(args.at(1));
     Ok(bulk(former))
 }
@@ -102,6 +110,7 @@ pub(super) fn getdel(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> 
 pub(super) fn getex(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let options = Options::parse(args.skip(2), OptionsOf::GetEx)?;
     let (key, now_ms) = (args.at(1), state.now_ms());
+    state.set_reading(true);
     let Some(entry) = state.lookup(key) else { return Ok(Reply::Nil) };
     let (value, had_expiry) = (entry.text()?.clone(), entry.expires_at.is_some());
     match options.expires_at(now_ms, "getex")? {
@@ -147,6 +156,8 @@ fn set_until(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> Re
     // The former value has expired or is overwritten.
     state.lookup(args.at(1));
     state.set(args.at(1), args.at(3).into(), Some(at));
+    state.notify(SET, args.at(1));
+    state.notify(EXPIRE, args.at(1));
     Ok(Reply::OK)
 }
 
@@ -154,5 +165,6 @@ fn set_pairs(state: &mut State, args: Args<'_>) {
     for at in (1..args.len()).step_by(2) {
         state.lookup(args.at(at));
         state.set(args.at(at), args.at(at + 1).into(), None);
+        state.notify(SET, args.at(at));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Args, Command, Reply, Run, ServerCommand, State, Version, databases, expiry, hashes, keys, lists, object,
-    renames, scan, set_operations, sets, sorted_sets, strings,
+    pubsub, renames, scan, set_operations, sets, sorted_sets, strings,
 };
 use crate::servers::redis::word::Word;
 
@@ -70,10 +70,18 @@ const CLIENT: &[(&str, i32)] =
 const COMMAND: &[(&str, i32)] = &[("count", 2), ("docs", -2), ("info", -2), ("list", -2)];
 const CONFIG: &[(&str, i32)] = &[("get", -3), ("resetstat", 2), ("set", -4)];
 const OBJECT: &[(&str, i32)] = &[("encoding", 3), ("freq", 3), ("help", 2), ("idletime", 3), ("refcount", 3)];
+const PUBSUB: &[(&str, i32)] = &[
+    ("channels", -2),
+    ("help", 2),
+    ("numpat", 2),
+    ("numsub", -2),
+    ("shardchannels", -2),
+    ("shardnumsub", -2),
+];
 const SCRIPT: &[(&str, i32)] = &[("exists", -3), ("flush", -2), ("kill", 2), ("load", 3)];
 
 /// All commands, sorted by name.
-static COMMANDS: [Command; 168] = [
+static COMMANDS: [Command; 172] = [
     writes("append", 3, strings::append),
     waits("blmove", 6, lists::blmove),
     writes("blmpop", -5, lists::blmpop),
@@ -146,6 +154,7 @@ static COMMANDS: [Command; 168] = [
     writes("lset", 4, lists::lset),
     writes("ltrim", 4, lists::ltrim),
     reads("mget", -2, strings::mget),
+    server("monitor", 1, ServerCommand::Monitor),
     writes("move", 3, databases::r#move),
     writes("mset", -3, strings::mset),
     writes("msetnx", -3, strings::msetnx),
@@ -157,9 +166,12 @@ static COMMANDS: [Command; 168] = [
     reads("pexpiretime", 2, expiry::pexpiretime),
     reads("ping", -1, keys::ping),
     writes("psetex", 4, strings::psetex),
+    server("psubscribe", -2, ServerCommand::PSubscribe),
     server("psync", -3, ServerCommand::Psync),
     reads("pttl", 2, expiry::pttl),
-    reads("publish", 3, keys::publish),
+    reads("publish", 3, pubsub::publish),
+    Command { subcommands: PUBSUB, ..reads("pubsub", -2, pubsub::pubsub) },
+    server("punsubscribe", -1, ServerCommand::PUnsubscribe),
     server("quit", -1, ServerCommand::Quit),
     reads("randomkey", 1, keys::randomkey),
     writes("rename", 3, renames::rename),

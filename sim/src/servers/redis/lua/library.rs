@@ -8,6 +8,7 @@ use mlua::{HookTriggers, Lua, LuaString, MultiValue, Table, Value, VmState};
 use super::room;
 use super::{Running, gate, libraries, lock};
 use crate::servers::redis::command::{self, Lookup, Run};
+use crate::servers::redis::monitor;
 use crate::servers::redis::random::Rand48;
 use crate::servers::redis::reply::{Protocol, Reply};
 
@@ -101,7 +102,12 @@ impl Running {
             return Reply::error(command::READ_ONLY);
         }
         let before = self.state.record.effects.len();
-        let reply = self.state.execute(command.name, run, args);
+        let reply = self.state.execute(command.name, !command.writes, run, args);
+        if self.state.channels.has_monitors() {
+            let now_micros = self.state.now_micros;
+            let line = monitor::line(now_micros, self.state.selected(), "lua", args);
+            self.state.channels.show(&line, None, now_micros);
+        }
         self.room.store(self.state.record.effects.get(before..).unwrap_or_default());
         self.room.take(std::mem::take(&mut self.state.copied_bytes));
         reply

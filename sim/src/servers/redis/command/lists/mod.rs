@@ -7,6 +7,7 @@ mod positions;
 
 use super::ranges::{parse_integer, places};
 use super::{NO_SUCH_KEY, SYNTAX_ERROR, words};
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
@@ -16,6 +17,8 @@ pub(super) use blocking::{blmove, blmpop, blpop, brpop, brpoplpush};
 pub(super) use moves::{lmove, rpoplpush};
 pub(super) use pop::{lmpop, lpop, rpop};
 pub(super) use positions::{linsert, lpos, lrem};
+
+const LTRIM: Event = Event(Class::List, "ltrim");
 
 pub(super) fn lpush(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     push(state, args, End::First, true)
@@ -41,7 +44,7 @@ fn push(state: &mut State, args: Args<'_>, end: End, creates: bool) -> Result<Re
     let list: &mut List = state.edit_or_create(key)?;
     args.skip(2).iter().for_each(|item| list.push(end, item.into()));
     let length = list.items.len();
-    state.changed(key, &words(args));
+    state.changed(key, pushed(end), &words(args));
     Ok(Reply::count(length))
 }
 
@@ -67,7 +70,7 @@ pub(super) fn lset(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let index = parse_integer(args.at(2))?;
     let place = list.place(index).ok_or(Reply::error("ERR index out of range"))?;
     list.items[place] = args.at(3).into();
-    state.changed(args.at(1), &words(args));
+    state.changed(args.at(1), Event(Class::List, "lset"), &words(args));
     Ok(Reply::OK)
 }
 
@@ -79,12 +82,23 @@ pub(super) fn ltrim(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     list.items.truncate(kept.end);
     list.items.drain(..kept.start);
     if kept.len() < length {
-        state.changed(args.at(1), &words(args));
+        state.changed(args.at(1), LTRIM, &words(args));
     } else {
+        state.notify(LTRIM, args.at(1));
         // A list that stays as it was counts as changed for WATCH, as in Redis.
         state.touch(args.at(1));
     }
     Ok(Reply::OK)
+}
+
+/// Returns the event of a push at an end.
+fn pushed(end: End) -> Event {
+    Event(Class::List, if end == End::First { "lpush" } else { "rpush" })
+}
+
+/// Returns the event of a pop at an end.
+fn popped(end: End) -> Event {
+    Event(Class::List, if end == End::First { "lpop" } else { "rpop" })
 }
 
 /// Reads the name of an end.

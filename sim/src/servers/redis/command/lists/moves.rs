@@ -1,7 +1,7 @@
 //! LMOVE and RPOPLPUSH.
 
 use super::super::words;
-use super::parse_end;
+use super::{parse_end, popped, pushed};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
@@ -32,6 +32,8 @@ pub(super) fn move_item(
         return Ok(Reply::Nil);
     };
     state.edit_or_create::<List>(to)?.push(added, item.clone());
+    state.notify(pushed(added), to);
+    state.notify(popped(taken), from);
     state.as_command(words, |state| {
         state.touch(from);
         if from != to {

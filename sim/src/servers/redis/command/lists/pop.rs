@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::many::Many;
 use super::super::ranges::parse_count;
 use super::super::{words, wrong_arity};
-use super::parse_end;
+use super::{parse_end, popped};
 use crate::servers::redis::number::with_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -75,7 +75,7 @@ fn take_as(
     let Some(list) = state.edit::<List>(key)? else { return Ok(Vec::new()) };
     let taken: Vec<_> = (0..count.min(list.items.len())).filter_map(|_| list.pop(end)).collect();
     if !taken.is_empty() {
-        state.changed(key, words);
+        state.changed(key, popped(end), words);
     }
     Ok(taken)
 }

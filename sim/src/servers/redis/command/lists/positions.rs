@@ -2,6 +2,7 @@
 
 use super::super::ranges::{parse_integer, parse_within};
 use super::super::{SYNTAX_ERROR, words};
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
@@ -25,7 +26,7 @@ pub(crate) fn lrem(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
         list.items.retain(|item| keep(item));
     }
     if removed > 0 {
-        state.changed(args.at(1), &words(args));
+        state.changed(args.at(1), Event(Class::List, "lrem"), &words(args));
     }
     Ok(Reply::Integer(removed.cast_signed()))
 }
@@ -42,7 +43,7 @@ pub(crate) fn linsert(state: &mut State, args: Args<'_>) -> Result<Reply, Reply>
     };
     list.items.insert(place + after, args.at(4).into());
     let length = list.items.len();
-    state.changed(args.at(1), &words(args));
+    state.changed(args.at(1), Event(Class::List, "linsert"), &words(args));
     Ok(Reply::count(length))
 }
 

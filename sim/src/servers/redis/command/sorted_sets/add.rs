@@ -1,6 +1,7 @@
 //! ZADD and ZINCRBY.
 
 use super::super::{SYNTAX_ERROR, words};
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::number::{NOT_A_FLOAT, parse_f64};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -70,7 +71,8 @@ fn add(state: &mut State, args: Args<'_>, mut options: Options) -> Result<Reply,
         };
     }
     if added + changed > 0 {
-        state.changed(args.at(1), &words(args));
+        let event = if options.increments { "zincr" } else { "zadd" };
+        state.changed(args.at(1), Event(Class::SortedSet, event), &words(args));
     }
     Ok(match last {
         Some(score) if options.increments => Reply::Double(score),

@@ -7,6 +7,7 @@ use super::super::ranges::{parse_integer, parse_within};
 use super::super::{SYNTAX_ERROR, words};
 use super::listed;
 use crate::servers::redis::access::WRONG_TYPE;
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::number::parse_f64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -63,10 +64,12 @@ fn store(
     name: &'static str,
 ) -> Result<Reply, Reply> {
     let form = Form { name, shows_scores: false, counts: false };
-    let result = Query::read(state, args.skip(2), operation, &form)?.result().resized();
+    let query = state.reading(|state| Query::read(state, args.skip(2), operation, &form))?;
+    let result = query.result().resized();
     let count = result.len();
     state.lookup(args.at(1));
-    state.as_command(&words(args), |state| state.replace(args.at(1), Value::SortedSet(Box::new(result))));
+    let (result, event) = (Value::SortedSet(Box::new(result)), Event(Class::SortedSet, name));
+    state.as_command(&words(args), |state| state.replace(args.at(1), result, event));
     Ok(Reply::count(count))
 }
 

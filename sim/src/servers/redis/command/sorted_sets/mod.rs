@@ -10,6 +10,7 @@ mod range;
 mod remove;
 
 use super::words;
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
@@ -30,7 +31,7 @@ pub(super) fn zrem(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let Some(set) = state.edit::<SortedSet>(args.at(1))? else { return Ok(Reply::Integer(0)) };
     let removed = args.skip(2).iter().filter(|member| set.remove(member)).count();
     if removed > 0 {
-        state.changed(args.at(1), &words(args));
+        state.changed(args.at(1), Event(Class::SortedSet, "zrem"), &words(args));
     }
     Ok(Reply::count(removed))
 }

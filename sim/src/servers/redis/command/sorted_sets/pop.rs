@@ -4,6 +4,7 @@ use super::super::many::Many;
 use super::super::ranges::parse_count;
 use super::super::{SYNTAX_ERROR, words};
 use super::pair;
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::number::with_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -86,7 +87,8 @@ fn take_as(
     let Some(set) = state.edit::<SortedSet>(key)? else { return Ok(Vec::new()) };
     let taken: Vec<_> = (0..count.min(set.len())).filter_map(|_| set.pop(end)).collect();
     if !taken.is_empty() {
-        state.changed(key, words);
+        let event = if end == End::First { "zpopmin" } else { "zpopmax" };
+        state.changed(key, Event(Class::SortedSet, event), words);
     }
     Ok(taken)
 }

@@ -6,6 +6,7 @@ use super::super::ranges::{parse_integer, places};
 use super::super::{SYNTAX_ERROR, words};
 use super::bounds::Bounds;
 use super::listed;
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
@@ -37,11 +38,12 @@ pub(crate) fn zrevrangebylex(state: &mut State, args: Args<'_>) -> Result<Reply,
 
 pub(crate) fn zrangestore(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let mut query = Query { stores: true, ..Query::default() };
-    let found = query.run(state, args.skip(2))?;
+    let found = state.reading(|state| query.run(state, args.skip(2)))?;
     let mut result = SortedSet::default();
     found.iter().for_each(|item| _ = result.set(&item.member, item.score));
     state.lookup(args.at(1));
-    state.as_command(&words(args), |state| state.replace(args.at(1), Value::SortedSet(Box::new(result))));
+    let (result, event) = (Value::SortedSet(Box::new(result)), Event(Class::SortedSet, "zrangestore"));
+    state.as_command(&words(args), |state| state.replace(args.at(1), result, event));
     Ok(Reply::count(found.len()))
 }
 

@@ -1,6 +1,7 @@
 //! Counters.
 
 use super::super::{NOT_AN_INTEGER, OVERFLOW};
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::number::{Extended, NOT_A_FLOAT, parse_i64};
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -34,6 +35,7 @@ fn add(state: &mut State, key: &[u8], by: i64) -> Result<Reply, Reply> {
     let current = current.ok_or(Reply::error(NOT_AN_INTEGER))?;
     let value = current.checked_add(by).ok_or(Reply::error(OVERFLOW))?;
     state.count(key, value, by);
+    state.notify(Event(Class::String, "incrby"), key);
     Ok(Reply::Integer(value))
 }
 
@@ -49,5 +51,6 @@ pub(crate) fn incrbyfloat(state: &mut State, args: Args<'_>) -> Result<Reply, Re
     let sum = current.add(by).ok_or(Reply::error("ERR increment would produce NaN or Infinity"))?;
     let bytes: std::sync::Arc<[u8]> = sum.to_string().into_bytes().into();
     state.set_text(key, Text { bytes: bytes.clone(), form: Form::Characters }, expires_at);
+    state.notify(Event(Class::String, "incrbyfloat"), key);
     Ok(Reply::Bulk(bytes))
 }

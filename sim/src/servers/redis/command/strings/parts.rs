@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::NOT_AN_INTEGER;
+use crate::servers::redis::events::{Class, Event};
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -11,11 +12,14 @@ use crate::servers::redis::value::{Form, Text};
 
 /// The longest string, in bytes (Redis' `proto-max-bulk-len`).
 const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
+const APPEND: Event = Event(Class::String, "append");
+const SETRANGE: Event = Event(Class::String, "setrange");
 
 pub(crate) fn append(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let (key, tail) = (args.at(1), args.at(2));
     let Some(entry) = state.lookup(key) else {
         state.set(key, tail.into(), None);
+        state.notify(APPEND, key);
         return Ok(Reply::count(tail.len()));
     };
     let (head, expires_at) = (entry.text()?, entry.expires_at);
@@ -25,6 +29,7 @@ pub(crate) fn append(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> 
     let value = [head, tail].concat();
     let length = value.len();
     state.set_text(key, Text { bytes: value.into(), form: Form::Raw }, expires_at);
+    state.notify(APPEND, key);
     Ok(Reply::count(length))
 }
 
@@ -70,6 +75,7 @@ pub(crate) fn setrange(state: &mut State, args: Args<'_>) -> Result<Reply, Reply
     value[offset..end].copy_from_slice(part);
     let length = value.len();
     state.set_text(key, Text { bytes: value.into(), form: Form::Raw }, expires_at);
+    state.notify(SETRANGE, key);
     Ok(Reply::count(length))
 }
 
