@@ -62,8 +62,8 @@ pub trait Backend: Clone + Send + Sync + 'static {
         None
     }
 
-    /// Returns true if it grants [`Claim::permits`] at once. The default is false: a lock with several permits
-    /// on this backend is refused.
+    /// Returns true if it grants [`Claim::permits`] at once. The default is false: a lock with several
+    /// permits on this backend is refused.
     fn has_permits(&self) -> bool {
         false
     }

@@ -193,7 +193,8 @@ struct Fields {
 impl Event {
     /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`,
     /// `resource_type`, `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`,
-    /// `valid_micros`, `permits`, `position`, `outcome`. The fencing token of a lease without one is logged as 0.
+    /// `valid_micros`, `position`, `outcome`, `permits`. The fencing token of a lease without one is logged
+    /// as 0.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
         let fields = self.fields();
         // One call for all events: a subscriber then keeps data for only one call site.
@@ -206,9 +207,9 @@ impl Event {
             fencing_token = fields.token.map(|token| token.map_or(0, FencingToken::as_u64)),
             ttl_millis = fields.ttl.map(|ttl| saturate(ttl.as_millis())),
             valid_micros = fields.valid.map(|valid| saturate(valid.as_micros())),
-            permits = fields.permits,
             position = fields.position,
             outcome = fields.outcome.map(Outcome::as_str),
+            permits = fields.permits,
         );
     }
 }

@@ -181,8 +181,8 @@ impl LockKey {
         self.stored(FENCE).concat()
     }
 
-    /// Returns the Redis key with the owners of the permits, if the lock is a semaphore: a sorted set, ordered
-    /// by the end of their leases in milliseconds since 1970.
+    /// Returns the Redis key with the owners of the permits, if the lock is a semaphore: a sorted set,
+    /// ordered by the end of their leases in milliseconds since 1970.
     pub fn permits_key(&self) -> String {
         self.stored(PERMITS).concat()
     }

@@ -12,6 +12,7 @@ use history::{Effect, Event, Kind, Nanos, VerdictKind};
 use picture::{Picture, Role, Run, SpanKind};
 use real::chaos::{Configuration, Fault, FaultKind, Plan};
 use real::judgement::{DATA_LOST, Judgement};
+use real::primitive::Primitive;
 use real::recording::read;
 use real::servers::Stage;
 use real::systems::System;
@@ -28,6 +29,7 @@ fn configuration(seed: u64) -> Configuration {
         faults: vec![FaultKind::PauseWorker, FaultKind::CutLink, FaultKind::Failover, FaultKind::MoveLeader],
         workers: 4,
         keys: 1,
+        primitive: Primitive::Mutex,
         ttl: Duration::from_secs(1),
         work: Duration::from_millis(50),
         raise: false,

@@ -65,8 +65,8 @@ pub(super) enum Sight {
 
 /// The claims directly ahead in the queue: as many as there are permits, if there are so many.
 ///
-/// A claim is served once fewer are ahead than there are permits. So long as each of these is there, it is not:
-/// they are the only ones worth watching.
+/// A claim is served once fewer are ahead than there are permits. So long as each of these is there, it is
+/// not: they are the only ones worth watching.
 pub(super) struct Ahead {
     /// The keys of the claims and their create revisions, the last one in the queue first.
     pub(super) claims: Vec<(Vec<u8>, i64)>,

@@ -1,12 +1,12 @@
 //! Permits of a semaphore on one Redis: the scripts that acquire, renew and release one, and their answers.
 //!
 //! The owners of a key's permits are a sorted set, ordered by the end of their leases on the server's clock.
-//! Each script removes those that are over, or ignores them, so a permit that nobody releases is free once its
-//! TTL has passed. The tokens are a hash beside it. Both keys expire with the last lease.
+//! Each script removes those that are over, or ignores them, so a permit that nobody releases is free once
+//! its TTL has passed. The tokens are a hash beside it. Both keys expire with the last lease.
 //!
 //! The sorted set of owners is that of Carlson, "Redis in Action", section 6.3 (2013), which orders by the
-//! clocks of clients: there a client whose clock is ahead removes the permits of others. Here the script reads
-//! the server's clock, and each permit has a fencing token.
+//! clocks of clients: there a client whose clock is ahead removes the permits of others. Here the script
+//! reads the server's clock, and each permit has a fencing token.
 
 use std::sync::LazyLock;
 

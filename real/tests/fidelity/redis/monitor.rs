@@ -12,7 +12,7 @@ use proptest::strategy::{Strategy, Union};
 use super::command::{self, Command, Word};
 use super::script::Servers;
 use super::templates;
-use super::wire::{self, Connection, Reply};
+use super::wire::{self, Connection};
 use crate::harness::{Tally, Verdict};
 
 pub(crate) const NAMES: [&str; 1] = ["MONITOR"];

@@ -1,5 +1,5 @@
-//! R14: a semaphore in a sorted set is ordered by the clocks of its clients. A client whose clock is ahead removes
-//! the permits of others, which are still valid.
+//! R14: a semaphore in a sorted set is ordered by the clocks of its clients. A client whose clock is ahead
+//! removes the permits of others, which are still valid.
 //!
 //! Source: redis-semaphore, whose scripts get `Date.now()` of the client; the first form of the semaphore in
 //! Carlson, "Redis in Action", section 6.3.1, which says so itself.

@@ -64,7 +64,7 @@ use plain_redlock::Flaw;
 use scripted::{ByOwner, InOneStep};
 use sim::explore::{Broken, Violation};
 
-use crate::{Options, System};
+use crate::{Etcd, Options, ReleaseMode, System};
 
 /// Declares the mutants: each with its number, its name in schedule files, its file, the place where it was
 /// seen, the verdicts that convict it on the schedule aimed at it, and its exhibit.
@@ -341,9 +341,11 @@ mutants! {
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
 }
 
-/// Makes the lock a semaphore.
-fn two_permits(options: &mut crate::Options) {
+/// Makes the lock a semaphore, in the form that has permits.
+fn two_permits(options: &mut Options) {
     options.permits = Some(2);
+    options.etcd = Etcd::default();
+    options.workers.iter_mut().for_each(|worker| worker.release = ReleaseMode::Script);
 }
 
 impl Mutant {

@@ -1,5 +1,5 @@
-//! R15: of a semaphore on a queue, those are served that have no more than N entries ahead, instead of fewer than
-//! N: one permit more is granted than there are.
+//! R15: of a semaphore on a queue, those are served that have no more than N entries ahead, instead of fewer
+//! than N: one permit more is granted than there are.
 
 use dlock::{Acquisition, Answer, BackendError, Instant};
 

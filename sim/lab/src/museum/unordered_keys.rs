@@ -1,6 +1,6 @@
-//! R16: a worker that needs several keys locks them in the order in which its request names them. Two requests
-//! that name the same keys the other way round wait for each other; since both renew what they hold, no TTL
-//! frees them.
+//! R16: a worker that needs several keys locks them in the order in which its request names them. Two
+//! requests that name the same keys the other way round wait for each other; since both renew what they hold,
+//! no TTL frees them.
 //!
 //! Source: common where an account is locked before the account that it pays to.
 

@@ -43,6 +43,14 @@ impl<M: Machine> EtcdHost<M> {
         self
     }
 
+    /// Records the lock called `lock` of the whole cluster as a semaphore: the first `permits` keys of its
+    /// queue hold it.
+    #[must_use]
+    pub fn permits(self, lock: impl Into<String>, permits: usize) -> Self {
+        self.cluster.core().locks.set_permits(lock.into(), permits);
+        self
+    }
+
     /// Returns the cluster that it belongs to.
     pub fn cluster(&self) -> &Cluster<M> {
         &self.cluster

@@ -1,12 +1,13 @@
 //! Finds the locks among the keys, for the history.
 //!
 //! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first
-//! one holds it. That is the layout of our lock library, and of etcd's own Lock service for the name
-//! `lock/v1/NAME`. A world may name further keys and queues ([`EtcdHost::lock_key`],
-//! [`EtcdHost::lock_queue`]).
+//! one holds it, or of a semaphore as many as there are permits ([`EtcdHost::permits`]). That is the layout
+//! of our lock library, and of etcd's own Lock service for the name `lock/v1/NAME`. A world may name further
+//! keys and queues ([`EtcdHost::lock_key`], [`EtcdHost::lock_queue`]).
 //!
 //! [`EtcdHost::lock_key`]: super::EtcdHost::lock_key
 //! [`EtcdHost::lock_queue`]: super::EtcdHost::lock_queue
+//! [`EtcdHost::permits`]: super::EtcdHost::permits
 
 use std::collections::BTreeMap;
 
@@ -64,7 +65,7 @@ pub(super) struct Cause<'a> {
 /// The kinds of changes of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockEvent {
-    /// The holder's key became the first of the queue.
+    /// The holder's key became the first of the queue, or one of those with a permit.
     Granted {
         /// The create revision of the key: the fencing token.
         token: u64,
@@ -122,6 +123,8 @@ struct Named {
     keys: BTreeMap<Vec<u8>, String>,
     /// Prefixes of queues.
     queues: Vec<(Vec<u8>, String)>,
+    /// The numbers of permits of semaphores.
+    permits: BTreeMap<String, usize>,
 }
 
 /// The lock to which a key belongs.
@@ -134,6 +137,10 @@ struct Found<'a> {
 }
 
 impl Named {
+    fn permits(&self, name: &str) -> usize {
+        self.permits.get(name).copied().unwrap_or(1)
+    }
+
     fn find<'a>(&'a self, key: &'a [u8]) -> Option<Found<'a>> {
         let text = || std::str::from_utf8(key).unwrap_or_default();
         let last = |name, is_single| {
@@ -174,6 +181,11 @@ impl LockView {
         self.named.queues.push((prefix, lock));
     }
 
+    /// Sets the number of entries that hold the lock called `lock`.
+    pub(super) fn set_permits(&mut self, lock: String, permits: usize) {
+        self.named.permits.insert(lock, permits);
+    }
+
     /// Follows a change of the keys, and appends the changes of locks that it causes.
     pub(super) fn follow(
         &mut self,
@@ -183,11 +195,12 @@ impl LockView {
         changes: &mut Vec<LockChange>,
     ) {
         let Some(Found { name, last, is_single }) = self.named.find(&change.kv.key) else { return };
+        let permits = self.named.permits(name);
         let queue = self.queues.entry(name.to_owned()).or_default();
-        let holder = queue.first_key_value().map(|(token, _)| *token);
+        let holders: Vec<i64> = queue.keys().take(permits).copied().collect();
         if change.is_delete {
             let position = change.former.as_ref().map_or(0, |kv| kv.create_revision);
-            let what = match holder == Some(position) {
+            let what = match holders.contains(&position) {
                 false => LockEvent::WaiterGone { position: position.unsigned_abs() },
                 true if cause.is_expired => LockEvent::Expired,
                 true => LockEvent::Deleted,
@@ -201,14 +214,13 @@ impl LockView {
             }
             queue.insert(change.kv.create_revision, entry);
         }
-        match queue.first_key_value() {
-            Some((token, entry)) if holder != Some(*token) => {
-                let token = u64::try_from(*token).unwrap_or_default();
-                let what = LockEvent::Granted { token, ttl_millis: ttl(entry.lease) };
-                changes.push(entry.change(name, what));
-            }
-            Some(_) => {}
-            None => drop(self.queues.remove(name)),
+        let granted = queue.iter().take(permits).filter(|(token, _)| !holders.contains(token));
+        changes.extend(granted.map(|(token, entry)| {
+            let token = u64::try_from(*token).unwrap_or_default();
+            entry.change(name, LockEvent::Granted { token, ttl_millis: ttl(entry.lease) })
+        }));
+        if queue.is_empty() {
+            self.queues.remove(name);
         }
     }
 
@@ -222,11 +234,9 @@ impl LockView {
     ) {
         let names = keys.filter_map(|key| self.named.find(key)).map(|found| found.name);
         for name in names {
-            let holder = self.queues.get(name).and_then(|queue| queue.first_key_value());
-            if let Some((_, entry)) = holder.filter(|(_, entry)| entry.lease == lease) {
-                let what = LockEvent::Extended { ttl_millis };
-                changes.push(entry.change(name, what));
-            }
+            let holders = self.queues.get(name).into_iter().flatten().take(self.named.permits(name));
+            let extended = holders.filter(|(_, entry)| entry.lease == lease);
+            changes.extend(extended.map(|(_, entry)| entry.change(name, LockEvent::Extended { ttl_millis })));
         }
     }
 }

@@ -46,6 +46,14 @@ impl<M: Machine> ZooKeeperHost<M> {
         self
     }
 
+    /// Records the lock called `lock` of the whole ensemble as a semaphore: the first `permits` nodes of its
+    /// queue hold it.
+    #[must_use]
+    pub fn permits(self, lock: &str, permits: usize) -> Self {
+        self.ensemble.0.options.observer.permits(lock, permits);
+        self
+    }
+
     /// Returns the ensemble that it belongs to.
     pub fn ensemble(&self) -> &Ensemble<M> {
         &self.ensemble

@@ -85,13 +85,18 @@ pub trait Observer: Send + Sync {
     fn named(&self, path: &str, lock: &str, is_queue: bool) {
         let _ = (path, lock, is_queue);
     }
+
+    /// Receives the number of permits of a lock of the world that is a semaphore.
+    fn permits(&self, lock: &str, permits: usize) {
+        let _ = (lock, permits);
+    }
 }
 
 /// Ignores everything.
 impl Observer for () {}
 
 /// Records the changes of locks in the history. A lock is granted when an entry becomes the first of its
-/// queue, and ends when that entry is removed.
+/// queue, of a semaphore one of those with a permit; it ends when that entry is removed.
 ///
 /// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and the nodes that
 /// the world has named ([`super::ZooKeeperHost::lock_key`]). It ignores all others. The
@@ -118,6 +123,8 @@ struct Named {
     nodes: BTreeMap<String, String>,
     /// Parents of queues.
     queues: BTreeMap<String, String>,
+    /// The numbers of permits of semaphores.
+    permits: BTreeMap<String, usize>,
 }
 
 /// The name of an ensemble in the history.
@@ -132,6 +139,10 @@ impl Observer for LockView {
         let mut named = lock(&self.named);
         let names = if is_queue { &mut named.queues } else { &mut named.nodes };
         names.insert(path.to_owned(), name.to_owned());
+    }
+
+    fn permits(&self, name: &str, permits: usize) {
+        lock(&self.named).permits.insert(name.to_owned(), permits);
     }
 }
 
@@ -161,21 +172,27 @@ impl LockView {
         let mut queues = lock(&self.queues);
         let queue = queues.entry(name.clone()).or_default();
         queue.insert(number, entry.clone());
-        let is_first = queue.first_key_value().is_some_and(|(first, _)| *first == number);
-        is_first.then(|| granted(&name, &entry))
+        let is_granted = queue.keys().take(self.permits_of(&name)).any(|holder| *holder == number);
+        is_granted.then(|| granted(&name, &entry))
+    }
+
+    fn permits_of(&self, name: &str) -> usize {
+        lock(&self.named).permits.get(name).copied().unwrap_or(1)
     }
 
     fn left(&self, client: &str, path: &str, cause: Removal) -> Vec<Kind> {
         let Some((name, number)) = self.lock_entry(path, true) else { return Vec::new() };
         let mut queues = lock(&self.queues);
         let Some(queue) = queues.get_mut(&name) else { return Vec::new() };
-        let was_first = queue.first_key_value().is_some_and(|(first, _)| *first == number);
+        let permits = self.permits_of(&name);
+        let had_permit = queue.keys().take(permits).any(|holder| *holder == number);
         let Some(entry) = queue.remove(&number) else { return Vec::new() };
-        let next = queue.first_key_value().map(|(_, entry)| entry.clone());
-        if next.is_none() {
+        // The one that moves up.
+        let next = queue.values().nth(permits.saturating_sub(1)).cloned();
+        if queue.is_empty() {
             queues.remove(&name);
         }
-        if !was_first {
+        if !had_permit {
             let position = u64::try_from(entry.zxid).ok();
             return vec![Kind::WaiterGone { key: hashed(&name), owner: owner(&entry), position }];
         }

@@ -21,7 +21,7 @@ use super::super::seat::Seat;
 use super::super::servers::{Etcd as Servers, Recipe};
 use super::super::system::System;
 use super::super::wider::Wider;
-use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, tls, work_with};
+use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, semaphores, tls, work_with};
 use crate::etcd_lock_service::EtcdLockService;
 
 /// The cluster's name in the history.
@@ -173,6 +173,8 @@ fn machines<M: Machine>(
             StoredLock::Key(key) => member.lock_key(key.as_str(), *lock),
             StoredLock::Queue(prefix) => member.lock_queue(prefix.as_str(), *lock),
         });
+        let locks = semaphores(options).take(if number == 0 { usize::MAX } else { 0 });
+        let member = locks.fold(member, |member, (lock, permits)| member.permits(lock.name(), permits));
         Some((name, member))
     };
     names(&Cluster.servers(options)).into_iter().enumerate().filter_map(host).collect()

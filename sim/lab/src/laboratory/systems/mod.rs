@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock::AnyBackend;
+use dlock::{AnyBackend, LockKey};
 use futures_util::future::BoxFuture;
 use history::Name;
 use sim::entropy::Site;
@@ -20,7 +20,7 @@ use super::given::{Correct, StoredLock, Workplace};
 use super::options::Options;
 use super::point::{Point, ProcessKind};
 use super::rounds::{apart, work};
-use super::seat::Seat;
+use super::seat::{Seat, lock_key};
 use super::servers::{Durability, Redis as RedisServers};
 use super::system::System;
 use super::wider::Wider;
@@ -331,6 +331,12 @@ async fn work_over_tls(seat: Seat<'_>, scheme: Option<&str>, servers: Vec<String
 /// Returns `prefix-1` to `prefix-count`, each of this kind.
 fn numbered(prefix: &str, count: u32, kind: ProcessKind) -> Vec<(String, ProcessKind)> {
     (1..=count).map(|number| (format!("{prefix}-{number}"), kind)).collect()
+}
+
+/// Returns the locks that are semaphores, with their numbers of permits.
+fn semaphores(options: &Options) -> impl Iterator<Item = (LockKey, usize)> {
+    let permits = options.permits.map(|permits| permits as usize);
+    options.keys.iter().filter_map(move |key| Some((lock_key(key).ok()?, permits?)))
 }
 
 /// Returns the names of the servers.

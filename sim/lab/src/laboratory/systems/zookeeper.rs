@@ -18,7 +18,7 @@ use super::super::point::{Point, ProcessKind};
 use super::super::rounds::apart;
 use super::super::seat::Seat;
 use super::super::system::System;
-use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, tls, work_with};
+use super::{LockSystem, MEMBERS, SESSION_GRACE, names, numbered, semaphores, tls, work_with};
 
 /// The ensemble's name in the history.
 const NAME: &str = "zookeeper";
@@ -139,6 +139,8 @@ fn machines<M: Machine>(
             StoredLock::Key(path) => member.lock_key(path, lock),
             StoredLock::Queue(parent) => member.lock_queue(parent, lock),
         });
+        let locks = semaphores(options).take(if number == 0 { usize::MAX } else { 0 });
+        let member = locks.fold(member, |member, (lock, permits)| member.permits(lock.name(), permits));
         Some((name, member))
     };
     names(&Ensemble.servers(options)).into_iter().enumerate().filter_map(host).collect()

@@ -1,4 +1,5 @@
 //! Events of keys (`notify-keyspace-events`).
+#![allow(clippy::disallowed_methods, reason = "a test")]
 
 use super::support::{Client, Clock, connect, encode, run, server, settle, start_background};
 use sim::servers::redis::{Persistence, Server, ServerOptions};

@@ -11,10 +11,15 @@ use super::super::effects::Effect;
 use super::super::number::parse_i64;
 use super::super::request::RequestParser;
 
-/// The owners of permits, by the stored key of their lock, with the end of each lease in milliseconds since
-/// the Unix epoch on the server's clock.
+/// The permits of all locks.
 #[derive(Debug, Default)]
-pub(super) struct Permits(Mutex<BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, i64>>>);
+pub(super) struct Permits(Mutex<ByKey>);
+
+/// The owners of permits, by the stored key of their lock.
+type ByKey = BTreeMap<Vec<u8>, Owners>;
+
+/// The end of the lease of each owner, in milliseconds since the Unix epoch on the server's clock.
+type Owners = BTreeMap<Vec<u8>, i64>;
 
 /// A change of one permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +81,7 @@ impl Permits {
         self.all().values().flat_map(BTreeMap::values).copied().min()
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, i64>>> {
+    fn all(&self) -> MutexGuard<'_, ByKey> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
