@@ -270,8 +270,8 @@ fn an_old_record_is_read_and_a_mutex_still_writes_one() {
     let scratch = scratch::Scratch::new();
     let path = scratch.path().join("k-k.record");
     let old = "{\"format\":1,\"key\":\"k\",\"version\":0,\
-         \"highest\":{\"token\":7,\"number\":0,\"owner\":\"a\"},\"last_write\":null,\"body\":\"none\",\"stored_by\":\"\",\"written_by\":\"\",\"sweeps\":0,\
-         \"changes\":[]}\n";
+         \"highest\":{\"token\":7,\"number\":0,\"owner\":\"a\"},\"last_write\":null,\"body\":\"none\",\
+         \"stored_by\":\"\",\"written_by\":\"\",\"sweeps\":0,\"changes\":[]}\n";
     std::fs::write(&path, old).unwrap();
     let store = scratch.store();
     assert_eq!(write(&store, &plain(5, "x"), &[]), stale(7, 5));
