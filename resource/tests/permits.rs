@@ -217,8 +217,8 @@ fn permits_outlive_a_crash() {
 
 /// The rows of the table `fences`, as they were before there were permits.
 type Mark<'a> = (u64, u64, Option<&'a str>);
-const FENCES: TableDefinition<'_, &str, (u64, Option<Mark<'_>>, Option<(Mark<'_>, &[u8; 32])>)> =
-    TableDefinition::new("fences");
+type Row<'a> = (u64, Option<Mark<'a>>, Option<(Mark<'a>, &'a [u8; 32])>);
+const FENCES: TableDefinition<'_, &str, Row<'_>> = TableDefinition::new("fences");
 
 /// Raises the highest token to 12 in the file of a store, as a program without permits does.
 fn raise_by_an_older_program(disk: Disk) {
