@@ -11,9 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use dlock::{FencingToken, Owner};
 use resource::client::{Client, ClientError, Failure, PutAnswer, ReadAnswer, Retry};
-use resource::fence::{Guard, Refusal, WriteSeq};
+use resource::fence::{Beside, Guard, Refusal, WriteSeq};
 use resource::http::{App, Config};
-use resource::store::{MemoryStore, Snapshot, Write};
+use resource::store::{MemoryStore, Read, Snapshot, Write};
 use resource::{OwnerToken, ResourceKey};
 use world::{Link, World, run};
 
@@ -87,6 +87,30 @@ fn a_refusal_names_the_highest_token() {
         assert_eq!(foreign, Ok(PutAnswer::Refused(Refusal::ForeignOwner { seen, got: seen })));
         let claim = client.fenced_read(&key(), seen, Some(&owner("a")), deadline).await;
         assert_eq!(claim, Ok(ReadAnswer::ForeignOwner { seen, got: seen }));
+    });
+}
+
+#[test]
+fn a_permit_sends_the_set_with_writes_and_fenced_reads() {
+    run(&app(), &[], async |world| {
+        let (client, deadline) = (client(&world), World::at(9));
+        let accepted = |version| Ok(PutAnswer::Accepted { version });
+        let beside = Beside::new([token(5), token(7)]).unwrap();
+        let permit = client.beside(&beside);
+        // Neither a plain read nor a conditional write has a token, so they have no set.
+        assert!(matches!(permit.read_as(&key(), &Read::default(), deadline).await, Ok(ReadAnswer::Read(_))));
+        assert_eq!(permit.put(&key(), &conditional(0, "x"), deadline).await, accepted(1));
+        assert_eq!(permit.put(&key(), &write(9, "c"), deadline).await, accepted(2));
+        assert_eq!(client.put(&key(), &write(7, "b"), deadline).await, accepted(3));
+        let beside = Beside::new([token(5)]).unwrap();
+        let claim = client.beside(&beside).fenced_read(&key(), token(12), None, deadline).await;
+        assert!(matches!(claim, Ok(ReadAnswer::Read(_))), "{claim:?}");
+        let stale = PutAnswer::Refused(Refusal::Stale { seen: token(12), got: token(9) });
+        assert_eq!(client.put(&key(), &write(9, "C"), deadline).await, Ok(stale));
+        let retry = Retry::default();
+        let answer = client.beside(&beside).put_with_retry(&key(), &write(13, "d"), deadline, retry).await;
+        assert_eq!(answer, accepted(4));
+        assert_eq!(client.put(&key(), &write(5, "a"), deadline).await, accepted(5));
     });
 }
 

@@ -108,6 +108,7 @@ fn without_fencing_the_late_writer_corrupts_the_value() {
 fn bad_requests_are_explained_and_store_nothing() {
     let long = format!("PUT /r/{}", "k".repeat(257));
     let owner = format!("X-Lock-Owner: {}", "o".repeat(257));
+    let many = format!("X-Fence-Beside: {}", list(1..=1001));
     let table: &[(u16, &str, &str, &[&str])] = &[
         (400, "missing", "PUT /r/orders:42", &[]),
         (400, "can't be \"W/", "PUT /r/orders:42", &["If-Match: W/\"1\""]),
@@ -152,6 +153,18 @@ fn bad_requests_are_explained_and_store_nothing() {
             "PUT /r/orders:42",
             &["X-Fence-Token: 1", "X-Fence-Seq: 1", "X-Fence-Seq: 2"],
         ),
+        (400, "X-Fence-Beside", "PUT /r/orders:42", &["X-Fence-Token: 9", "X-Fence-Beside: 7,x"]),
+        (400, "7 comes after 8", "GET /r/orders:42", &["X-Fence-Token: 9", "X-Fence-Beside: 8,7"]),
+        (400, "7 comes after 7", "PUT /r/orders:42", &["X-Fence-Token: 9", "X-Fence-Beside: 7,7"]),
+        (400, "1001 tokens, 1000 are allowed", "PUT /r/orders:42", &["X-Fence-Token: 9", &many]),
+        (
+            400,
+            "x-fence-beside was sent more",
+            "PUT /r/orders:42",
+            &["X-Fence-Beside: 1", "X-Fence-Beside: 2"],
+        ),
+        (400, "without X-Fence-Token", "PUT /r/orders:42", &["If-Match: \"0\"", "X-Fence-Beside: 7"]),
+        (400, "without X-Fence-Token", "GET /r/orders:42", &["X-Fence-Beside: 7"]),
         (400, "owner", "PUT /r/orders:42", &["X-Fence-Token: 1", "X-Lock-Owner:"]),
         (400, "257 bytes", "PUT /r/orders:42", &["X-Fence-Token: 1", &owner]),
         (400, "more than once", "GET /r/orders:42", &["X-Lock-Owner: a", "X-Lock-Owner: b"]),
@@ -178,6 +191,34 @@ fn bad_requests_are_explained_and_store_nothing() {
         assert_eq!(app.metrics().writes_accepted(), 0);
         assert!(scrape(&app).contains(&format!("\nresource_bad_requests_total {}\n", table.len())));
     }
+}
+
+fn list(tokens: impl Iterator<Item = u64>) -> String {
+    tokens.map(|number| number.to_string()).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn a_live_permit_writes_and_reads_below_the_highest_token() {
+    let app = app();
+    let ask = |line: &str, headers: &[&str]| ask(&app, &format!("{line} /r/k"), headers, b"x").pair();
+    let written = |version: u64| (200, json!({"version": version, "max_fence": 9}));
+    let stale = |got: u64| (409, json!({"error": "stale fencing token", "seen": 9, "got": got}));
+    assert_eq!(ask("PUT", &["X-Fence-Token: 9", "X-Fence-Beside: 5, 7"]), written(1));
+    assert_eq!(ask("GET", &["X-Fence-Token: 7", "X-Fence-Beside: 5"]).0, 200);
+    assert_eq!(ask("PUT", &["X-Fence-Token: 7", "X-Fence-Beside:"]), written(2));
+    assert_eq!(ask("PUT", &["X-Fence-Token: 8", "X-Fence-Beside: 5,7"]), stale(8));
+    assert_eq!(ask("GET", &["X-Fence-Token: 12", "X-Fence-Beside: 9"]).0, 200);
+    assert_eq!(ask("PUT", &["X-Fence-Token: 5"]).0, 409);
+}
+
+#[test]
+fn the_longest_set_fits_into_a_request() {
+    let app = app();
+    let set = format!("X-Fence-Beside: {}", list(u64::MAX - 1000..u64::MAX));
+    let highest = format!("X-Fence-Token: {}", u64::MAX);
+    let lowest = format!("X-Fence-Token: {}", u64::MAX - 1000);
+    assert_eq!(ask(&app, "PUT /r/k", &[&highest, &set], b"x").status, 200);
+    assert_eq!(ask(&app, "PUT /r/k", &[&lowest], b"x").status, 200);
 }
 
 #[test]

@@ -12,17 +12,17 @@
 //!
 //! A text is a line with method and path, lines with headers, an empty line and the body.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use resource::bearer::BearerTokens;
-use resource::http::{Admin, App, Config, Guards, Peer, RateLimit, serve_peer};
+use resource::http::{Admin, App, Config, FENCE_BESIDE, FENCE_TOKEN, Guards, Peer, RateLimit, serve_peer};
 use resource::store::MemoryStore;
 use resource::{Fencing, MaxJump, ResourceKey};
 use tower_service::Service;
@@ -43,7 +43,8 @@ const BEARER: &str = "client 9f86d081884c7d65\n";
 const OPERATOR: &str = "operator 0123456789abcdef\n";
 
 /// Asserts that every answer has a status of the documented ones and its body, that a key's highest token
-/// never goes back while fencing is on and no operator sets it, that the first answer does not depend on how
+/// never goes back while fencing is on and no operator sets it, that meanwhile no request passes below it
+/// whose token no request has named as a permit beside its own, that the first answer does not depend on how
 /// the requests arrive, and that the service still serves.
 pub fn run(data: &[u8]) {
     let Some((&[flags, cuts], bytes)) = data.split_first_chunk() else { return };
@@ -136,6 +137,7 @@ async fn answer_all(app: &App, flags: u8, requests: impl Iterator<Item = Request
     let mut seen = BTreeMap::<ResourceKey, Seen>::new();
     for request in requests {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let fence = Fence::of(request.headers());
         let Ok(response) = router.call(request).await;
         let status = response.status();
         assert!(is_documented(status), "{method} {path} gets {status}");
@@ -159,21 +161,44 @@ async fn answer_all(app: &App, flags: u8, requests: impl Iterator<Item = Request
             && let Some(segment) = path.strip_prefix("/r/")
             && let Ok(key) = ResourceKey::from_path_segment(segment)
         {
-            seen.entry(key).or_default().check(&method, &path, &body);
+            seen.entry(key).or_default().check(&method, &path, &fence, status, &body);
         }
     }
 }
 
-/// The highest version and the last token in the answers about one key.
+/// The token of a request, zero if there is none, and those beside it.
+struct Fence {
+    token: u64,
+    beside: Vec<u64>,
+}
+
+impl Fence {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let tokens = text(FENCE_BESIDE).split(',').filter_map(|token| token.trim().parse().ok());
+        Self { token: text(FENCE_TOKEN).parse().unwrap_or_default(), beside: tokens.collect() }
+    }
+}
+
+/// The highest version and the last token in the answers about one key, and all permits that were named.
 #[derive(Default)]
 struct Seen {
     version: u64,
     token: u64,
+    permits: BTreeSet<u64>,
 }
 
 impl Seen {
     /// Checks the answer to a request, whose method this is.
-    fn check(&mut self, method: &Method, path: &str, body: &serde_json::Value) {
+    fn check(
+        &mut self,
+        method: &Method,
+        path: &str,
+        fence: &Fence,
+        status: StatusCode,
+        body: &serde_json::Value,
+    ) {
+        self.permits.extend(&fence.beside);
         let number = |field| body.get(field).and_then(serde_json::Value::as_u64);
         if let Some(version) = number("version")
             && method == Method::PUT
@@ -184,6 +209,8 @@ impl Seen {
             }
             self.version = version;
         }
+        let passes = status != StatusCode::OK || fence.token == 0 || fence.token >= self.token;
+        assert!(passes || self.permits.contains(&fence.token), "{} passes below {}", fence.token, self.token);
         if let Some(token) = number("max_fence") {
             let before = std::mem::replace(&mut self.token, token);
             assert!(token >= before, "the highest token of {path} goes from {before} back to {token}");

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use resource::ResourceKey;
-use resource::fence::{Fencing, WriteOutcome};
+use resource::fence::{Beside, Fencing, WriteOutcome};
 use resource::store::{FenceAdmin, FenceChange, Read, ReadOutcome, SetOutcome, Store, StoreError, Write};
 
 /// Runs each call of a store as a task of its own. Otherwise, a client that closes its connection would
@@ -26,8 +26,7 @@ impl<S: Store> Store for Apart<S> {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
-        let (store, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
-        apart(async move { store.write(&key, &write, fencing).await }).await
+        self.write_beside(key, write, &Beside::NONE, fencing).await
     }
 
     async fn read(
@@ -36,8 +35,29 @@ impl<S: Store> Store for Apart<S> {
         read: &Read,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
-        let (store, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
-        apart(async move { store.read(&key, &read, fencing).await }).await
+        self.read_beside(key, read, &Beside::NONE, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let (store, key, write, beside) = (Arc::clone(&self.0), key.clone(), write.clone(), beside.clone());
+        apart(async move { store.write_beside(&key, &write, &beside, fencing).await }).await
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let (store, key, read, beside) = (Arc::clone(&self.0), key.clone(), read.clone(), beside.clone());
+        apart(async move { store.read_beside(&key, &read, &beside, fencing).await }).await
     }
 }
 

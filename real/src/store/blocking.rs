@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use resource::ResourceKey;
-use resource::fence::{Fencing, WriteOutcome};
+use resource::fence::{Beside, Fencing, WriteOutcome};
 use resource::store::{FenceAdmin, FenceChange, Read, ReadOutcome, SetOutcome, Store, StoreError, Write};
 use tokio::runtime::Handle;
 
@@ -25,8 +25,7 @@ impl<S: Store> Store for Blocking<S> {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
-        let (store, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
-        apart(move |executor| executor.block_on(store.write(&key, &write, fencing))).await?
+        self.write_beside(key, write, &Beside::NONE, fencing).await
     }
 
     async fn read(
@@ -35,8 +34,29 @@ impl<S: Store> Store for Blocking<S> {
         read: &Read,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
-        let (store, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
-        apart(move |executor| executor.block_on(store.read(&key, &read, fencing))).await?
+        self.read_beside(key, read, &Beside::NONE, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let (store, key, write, beside) = (Arc::clone(&self.0), key.clone(), write.clone(), beside.clone());
+        apart(move |executor| executor.block_on(store.write_beside(&key, &write, &beside, fencing))).await?
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let (store, key, read, beside) = (Arc::clone(&self.0), key.clone(), read.clone(), beside.clone());
+        apart(move |executor| executor.block_on(store.read_beside(&key, &read, &beside, fencing))).await?
     }
 }
 

@@ -3,7 +3,11 @@
 use tokio_postgres::{Client, Error};
 
 /// The steps, in order. A released step is never changed: add another.
-const STEPS: [&str; 2] = [include_str!("001-resources.sql"), include_str!("002-fence-changes.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("001-resources.sql"),
+    include_str!("002-fence-changes.sql"),
+    include_str!("003-permits.sql"),
+];
 
 /// An arbitrary number that no other program uses for its advisory lock.
 const LOCK: i64 = 0x646c_6f63_6b31;

@@ -7,6 +7,7 @@ mod blob;
 mod blocking;
 mod bucket;
 mod migrate;
+mod permits;
 mod postgres;
 mod row;
 

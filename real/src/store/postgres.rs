@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Transaction};
 use futures_util::future::join;
-use resource::fence::{Fence, Fencing, LastWrite, Mark, WriteOutcome};
+use resource::fence::{Beside, Fence, Fencing, LastWrite, Mark, WriteOutcome};
 use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use resource::{BodyDigest, MaxJump, ResourceKey, event};
 use tokio::sync::Mutex;
@@ -24,6 +24,7 @@ use tokio_postgres::{Config, NoTls, Row};
 
 use super::apart::apart;
 use super::migrate::migrate;
+use super::permits::permits_text;
 use super::row::{COLUMNS, Parameters, load, snapshot};
 
 /// The largest number of connections in the pool. A write occupies one until its commit is synced.
@@ -112,8 +113,7 @@ impl Store for PostgresStore {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
-        let (inner, key, write) = (Arc::clone(&self.0), key.clone(), write.clone());
-        apart(async move { inner.write(&key, &write, fencing).await }).await
+        self.write_beside(key, write, &Beside::NONE, fencing).await
     }
 
     async fn read(
@@ -122,8 +122,29 @@ impl Store for PostgresStore {
         read: &Read,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
-        let (inner, key, read) = (Arc::clone(&self.0), key.clone(), read.clone());
-        apart(async move { inner.read(&key, &read, fencing).await }).await
+        self.read_beside(key, read, &Beside::NONE, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let (inner, key, write, beside) = (Arc::clone(&self.0), key.clone(), write.clone(), beside.clone());
+        apart(async move { inner.write(&key, &write, &beside, fencing).await }).await
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        let (inner, key, read, beside) = (Arc::clone(&self.0), key.clone(), read.clone(), beside.clone());
+        apart(async move { inner.read(&key, &read, &beside, fencing).await }).await
     }
 }
 
@@ -132,6 +153,7 @@ impl Inner {
         &self,
         key: &ResourceKey,
         write: &Write,
+        beside: &Beside,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
         let digest = BodyDigest::of(&write.body);
@@ -139,7 +161,9 @@ impl Inner {
         let mut client = self.pool.get().await.map_err(failed)?;
         let transaction = client.transaction().await.map_err(failed)?;
         let mut fence = load(&lock_row(&transaction, key).await?)?;
-        let outcome = fence.write_within(self.max_jump, write.guard, write.owner.as_ref(), digest, fencing);
+        let Write { guard, owner, .. } = write;
+        let outcome =
+            fence.write_beside_within(self.max_jump, *guard, beside, owner.as_ref(), digest, fencing);
         // A dropped transaction is rolled back.
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             save(&transaction, key, &fence, Some(&write.body)).await?;
@@ -153,6 +177,7 @@ impl Inner {
         &self,
         key: &ResourceKey,
         read: &Read,
+        beside: &Beside,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
         let _gate = self.gate(key).lock().await;
@@ -163,7 +188,7 @@ impl Inner {
                 None => Snapshot { value: None, version: 0, max_fence: None },
                 Some(row) => snapshot(&row, &load(&row)?)?,
             }),
-            Some(mark) => claim(&transaction, key, &mark, self.max_jump, fencing).await?,
+            Some(mark) => claim(&transaction, key, &mark, beside, self.max_jump, fencing).await?,
         };
         transaction.commit().await.map_err(failed)?;
         event::read_decided(key, read, &outcome);
@@ -180,16 +205,17 @@ async fn claim(
     transaction: &Transaction<'_>,
     key: &ResourceKey,
     mark: &Mark,
+    beside: &Beside,
     max_jump: Option<MaxJump>,
     fencing: Fencing,
 ) -> Result<ReadOutcome, StoreError> {
     let row = lock_row(transaction, key).await?;
-    let mut fence = load(&row)?;
-    let before = fence.highest.clone();
-    if let Err(refusal) = fence.claim_within(max_jump, mark, fencing) {
+    let before = load(&row)?;
+    let mut fence = before.clone();
+    if let Err(refusal) = fence.claim_beside_within(max_jump, mark, beside, fencing) {
         return Ok(ReadOutcome::Refused(refusal));
     }
-    if fence.highest != before {
+    if fence != before {
         save(transaction, key, &fence, None).await?;
     }
     Ok(ReadOutcome::Read(snapshot(&row, &fence)?))
@@ -227,9 +253,11 @@ pub(super) async fn save(
 ) -> Result<(), StoreError> {
     let highest = Parameters::of_mark(fence.highest.as_ref());
     let update = "UPDATE resource_locks SET last_token = $2::text::numeric, last_seq = $3::text::numeric, \
-                  last_owner = $4 WHERE resource_id = $1";
+                  last_owner = $4, permits = $5::text::jsonb WHERE resource_id = $1";
     let update = transaction.prepare_cached(update).await.map_err(failed)?;
-    let parameters: [&(dyn ToSql + Sync); 4] = [&key.as_str(), &highest.token, &highest.seq, &highest.owner];
+    let permits = permits_text(fence);
+    let parameters: [&(dyn ToSql + Sync); 5] =
+        [&key.as_str(), &highest.token, &highest.seq, &highest.owner, &permits];
     transaction.execute(&update, &parameters).await.map_err(failed)?;
     match (body, &fence.last_write) {
         (Some(body), Some(last)) => {

@@ -7,9 +7,11 @@ use resource::store::{Snapshot, StoreError};
 use resource::{BodyDigest, OwnerToken};
 use tokio_postgres::Row;
 
+use super::permits::permits_of;
+
 /// The columns read by [`load`] and [`snapshot`], in this order. Numbers beyond bigint are sent as text.
 pub(super) const COLUMNS: &str = "last_token::text, last_seq::text, last_owner, written_token::text, \
-     written_seq::text, written_owner, written_sha256, version, value";
+     written_seq::text, written_owner, written_sha256, version, value, permits::text";
 
 /// A position as parameters of a statement.
 pub(super) struct Parameters {
@@ -53,7 +55,9 @@ pub(super) fn load(row: &Row) -> Result<Fence, StoreError> {
     };
     let version: i64 = row.try_get(7).map_err(corrupt)?;
     let version = u64::try_from(version).map_err(|_| StoreError::Corrupt("a version is negative"))?;
-    Ok(Fence { highest, last_write, version })
+    let permits: Option<&str> = row.try_get(9).map_err(corrupt)?;
+    let beside = permits_of(highest.as_ref(), permits)?;
+    Ok(Fence { highest, beside, last_write, version })
 }
 
 /// Reads the snapshot for a reader from a row.

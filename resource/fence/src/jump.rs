@@ -18,7 +18,7 @@
 use dlock::FencingToken;
 
 use crate::rule::{Fence, Fencing, Guard, Mark, Refusal, WriteOutcome};
-use crate::{BodyDigest, OwnerToken};
+use crate::{Beside, BodyDigest, OwnerToken};
 
 /// The largest token that may be a key's first, and the largest step between two tokens of a key.
 ///
@@ -119,12 +119,26 @@ impl Fence {
         digest: BodyDigest,
         fencing: Fencing,
     ) -> WriteOutcome {
+        self.write_beside_within(max_jump, guard, &Beside::NONE, owner, digest, fencing)
+    }
+
+    /// Judges a write as [`Fence::write_beside`] does, and before that its token by `max_jump`, if there is
+    /// one and fencing is on. The tokens of `beside` need no limit: those above the own token are ignored.
+    pub fn write_beside_within(
+        &mut self,
+        max_jump: Option<MaxJump>,
+        guard: Guard,
+        beside: &Beside,
+        owner: Option<&OwnerToken>,
+        digest: BodyDigest,
+        fencing: Fencing,
+    ) -> WriteOutcome {
         if let (Guard::Token { token, .. }, Fencing::On, Some(max_jump)) = (guard, fencing, max_jump)
             && let Err(refusal) = max_jump.check(self.max_fence(), token)
         {
             return WriteOutcome::Refused(refusal);
         }
-        self.write(guard, owner, digest, fencing)
+        self.write_beside(guard, beside, owner, digest, fencing)
     }
 
     /// Judges a claim as [`Fence::claim`] does, and before that its token by `max_jump`, if there is one and
@@ -139,9 +153,25 @@ impl Fence {
         mark: &Mark,
         fencing: Fencing,
     ) -> Result<(), Refusal> {
+        self.claim_beside_within(max_jump, mark, &Beside::NONE, fencing)
+    }
+
+    /// Judges a claim as [`Fence::claim_beside`] does, and before that its token by `max_jump`, if there is
+    /// one and fencing is on.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, if it is not accepted.
+    pub fn claim_beside_within(
+        &mut self,
+        max_jump: Option<MaxJump>,
+        mark: &Mark,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<(), Refusal> {
         if let (Fencing::On, Some(max_jump)) = (fencing, max_jump) {
             max_jump.check(self.max_fence(), mark.position.token())?;
         }
-        self.claim(mark, fencing)
+        self.claim_beside(mark, beside, fencing)
     }
 }

@@ -18,6 +18,8 @@
 //! 5. Without these tables: [`FencedTable`] checks and writes in one statement, [`VersionedTable`] needs no
 //!    lock, [`TokenLog`] only inserts. `examples/alternatives.rs` compares them, and advisory locks.
 
+// The tokens of the other permits of a semaphore.
+mod beside;
 // The digest of a body.
 mod digest;
 // Answers over HTTP and the headers of a fenced request, for axum.
@@ -41,13 +43,14 @@ mod table;
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx", feature = "mysql"))]
 mod transaction;
 
+pub use beside::{BESIDE_MAX, Beside, BesideError};
 pub use digest::BodyDigest;
 pub use jump::MaxJump;
 pub use key::{KEY_BYTES_MAX, KeyError, ResourceKey};
 pub use next::{NextStep, Policy, Proof};
 pub use owner::{OWNER_BYTES_MAX, OwnerError, OwnerToken};
 pub use rule::{
-    Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
+    Fence, Fencing, Guard, LastWrite, Mark, Permit, Position, Receipt, Refusal, WriteOutcome, WriteSeq, judge,
 };
 pub use set::FenceMoved;
 pub use table::{FencedTable, NotApplied, TokenLog, TooLarge, VersionedTable, bigint};

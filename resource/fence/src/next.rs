@@ -65,7 +65,8 @@ impl Refusal {
     }
 
     /// Returns the fact that the refusal proves together with two versions: `known` is that of the last own
-    /// write, or of the own read if there was none; `current` is that of a read after the refusal.
+    /// write, or of the own read if there was none; `current` is that of a read after the refusal. For a
+    /// mutex: beside other permits of a semaphore, a version may have grown by a write that is not later.
     pub const fn proof_by_version(self, known: u64, current: u64) -> Proof {
         match self.proof() {
             Proof::Stale if current > known => Proof::Superseded,

@@ -16,8 +16,13 @@
 //! | none | none | by position; a retry looks like a duplicate, and is refused |
 //! | one gave a name, the other none | | refused as stale: nothing shows that they are one holder |
 //!
+//! Below the highest token, the permits of a semaphore may still write that were live when it was granted:
+//! each request names them ([`Beside`]), and each is judged by its own position and owner. A mutex is the
+//! case of the empty set. The reasons, and the limits, are in `rule/beside.rs`.
+//!
 //! Only the last accepted write is remembered, so a retry is known until another write is accepted. A retry
-//! that comes later is refused as stale, though its first attempt was applied.
+//! that comes later is refused as stale, though its first attempt was applied. Beside other permits that may
+//! be soon, since each of their writes counts.
 //!
 //! A conditional write ([`Guard::Version`]) carries no token: it names the version that its writer has read,
 //! and is accepted if the resource still has that version. It replaces a lock, and does not bypass one: a key
@@ -29,15 +34,19 @@
 //! conditional write: Kung and Robinson, "On Optimistic Methods for Concurrency Control" (1981); RFC 9110,
 //! section 13.1.
 
+mod beside;
 mod outcome;
-
-use std::cmp::Ordering;
+mod position;
 
 use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
+pub use self::beside::Permit;
+use self::beside::{judge_below, permits_below};
 pub use self::outcome::{Receipt, Refusal, WriteOutcome};
+pub use self::position::{Mark, Position, WriteSeq, judge};
 use crate::BodyDigest;
+use crate::beside::Beside;
 use crate::owner::OwnerToken;
 
 /// The switch for refusing stale tokens. In text and in JSON it is `on` or `off`.
@@ -71,107 +80,6 @@ impl Fencing {
             Self::Off => "off",
         }
     }
-}
-
-/// The number of a write among those of one grant: 1 to `u64::MAX - 1`. Zero is the claim, the last is the
-/// plain write.
-///
-/// # Example
-///
-/// ```
-/// use fence::WriteSeq;
-///
-/// assert_eq!(WriteSeq::FIRST.next(), WriteSeq::new(2));
-/// // The claim and the plain write have no number.
-/// assert_eq!((WriteSeq::new(0), WriteSeq::new(u64::MAX)), (None, None));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WriteSeq(u64);
-
-impl WriteSeq {
-    /// The first write of a grant.
-    pub const FIRST: Self = Self(1);
-
-    /// Returns the write numbered `number`, if a numbered write can have that number.
-    pub const fn new(number: u64) -> Option<Self> {
-        match number {
-            0 | u64::MAX => None,
-            _ => Some(Self(number)),
-        }
-    }
-
-    /// Returns the number.
-    pub const fn as_u64(self) -> u64 {
-        self.0
-    }
-
-    /// Returns the write after this one; `None` at the end of the range.
-    pub const fn next(self) -> Option<Self> {
-        Self::new(self.0 + 1)
-    }
-}
-
-/// The position of a request: tokens compare first, then the sequence within one token.
-///
-/// # Example
-///
-/// ```
-/// use fence::{Position, WriteSeq};
-///
-/// let (old, new) = ("33".parse()?, "34".parse()?);
-/// let first = Some(WriteSeq::FIRST);
-/// assert!(Position::write(old, None) < Position::claim(new));
-/// assert!(Position::claim(new) < Position::write(new, first));
-/// assert!(Position::write(new, first) < Position::write(new, None));
-/// # Ok::<(), dlock::TokenError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position {
-    token: FencingToken,
-    seq: u64,
-}
-
-impl Position {
-    /// Returns the position of a fenced read, which claims the token: below every write of it.
-    pub const fn claim(token: FencingToken) -> Self {
-        Self { token, seq: 0 }
-    }
-
-    /// Returns the position of a write: numbered, or the plain one, which is above all numbered ones.
-    pub const fn write(token: FencingToken, seq: Option<WriteSeq>) -> Self {
-        match seq {
-            Some(WriteSeq(seq)) => Self { token, seq },
-            None => Self { token, seq: u64::MAX },
-        }
-    }
-
-    /// Builds the position with these parts: see [`Position::token`] and [`Position::seq`].
-    pub const fn from_parts(token: FencingToken, seq: u64) -> Self {
-        Self { token, seq }
-    }
-
-    /// Returns the fencing token.
-    pub const fn token(self) -> FencingToken {
-        self.token
-    }
-
-    /// Returns the place within the token: 0 for a claim, `u64::MAX` for a plain write.
-    pub const fn seq(self) -> u64 {
-        self.seq
-    }
-
-    const fn is_claim(self) -> bool {
-        self.seq == 0
-    }
-}
-
-/// A position and its owner.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// The position.
-    pub position: Position,
-    /// The owner, if the request named it.
-    pub owner: Option<OwnerToken>,
 }
 
 /// The guard of a write: the condition for applying it.
@@ -254,48 +162,13 @@ pub struct LastWrite {
 pub struct Fence {
     /// The highest position seen, of a claim or a write.
     pub highest: Option<Mark>,
+    /// The other permits that were live when the highest token was granted, in ascending order of their
+    /// tokens, all below it. Empty for a mutex, and if there is no highest token.
+    pub beside: Vec<Permit>,
     /// The last accepted write, by which a retry of it is recognised.
     pub last_write: Option<LastWrite>,
     /// The number of accepted writes.
     pub version: u64,
-}
-
-/// Judges a request of `owner` at `position` against `highest`, the highest position seen.
-///
-/// # Errors
-///
-/// The refusal, if it may not pass.
-///
-/// # Example
-///
-/// ```
-/// use fence::{Mark, Position, judge};
-///
-/// // The holder of token 34 has claimed the resource, and has not written yet.
-/// let highest = Mark { position: Position::claim("34".parse()?), owner: None };
-/// assert!(judge(Some(&highest), Position::write("33".parse()?, None), None).is_err());
-/// assert!(judge(Some(&highest), Position::write("34".parse()?, None), None).is_ok());
-/// # Ok::<(), dlock::TokenError>(())
-/// ```
-pub fn judge(highest: Option<&Mark>, position: Position, owner: Option<&OwnerToken>) -> Result<(), Refusal> {
-    let Some(highest) = highest else { return Ok(()) };
-    let (seen, got) = (highest.position.token, position.token);
-    match got.cmp(&seen) {
-        Ordering::Greater => Ok(()),
-        Ordering::Less => Err(Refusal::Stale { seen, got }),
-        Ordering::Equal => judge_equal_tokens(highest, position, owner),
-    }
-}
-
-fn judge_equal_tokens(highest: &Mark, position: Position, owner: Option<&OwnerToken>) -> Result<(), Refusal> {
-    let (seen, got) = (highest.position.token, position.token);
-    match (highest.owner.as_ref(), owner) {
-        (Some(holder), Some(owner)) if holder != owner => Err(Refusal::ForeignOwner { seen, got }),
-        (Some(_), None) | (None, Some(_)) => Err(Refusal::Stale { seen, got }),
-        // Claiming one's own token again is idempotent.
-        _ if position > highest.position || position.is_claim() => Ok(()),
-        _ => Err(Refusal::Stale { seen, got }),
-    }
 }
 
 impl Fence {
@@ -303,9 +176,51 @@ impl Fence {
     /// is accepted.
     ///
     /// Without fencing, tokens are not compared. Versions still are, since the writer asked for it.
+    ///
+    /// For a mutex: a write of a semaphore's permit needs [`Fence::write_beside`].
     pub fn write(
         &mut self,
         guard: Guard,
+        owner: Option<&OwnerToken>,
+        digest: BodyDigest,
+        fencing: Fencing,
+    ) -> WriteOutcome {
+        self.write_beside(guard, &Beside::NONE, owner, digest, fencing)
+    }
+
+    /// Judges a write as [`Fence::write`] does, of a permit that was granted beside the permits `beside`.
+    ///
+    /// - Above the highest token it is accepted, and its token becomes the highest. The permits beside it
+    ///   become those of `beside` below it, each with the position and owner seen of it so far.
+    /// - At the highest token, position and owner decide, and `beside` changes nothing: the set of a grant
+    ///   never changes, so the first one counts.
+    /// - Below it, it is accepted if its token is one of the permits beside the highest, and position and
+    ///   owner allow it there. `beside` and the highest token change nothing.
+    ///
+    /// A conditional write takes no account of `beside`. Without fencing, all of it is recorded, and nothing
+    /// refused for its token.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use fence::{Beside, BodyDigest, Fence, Fencing, Guard, Refusal, WriteOutcome};
+    ///
+    /// let mut fence = Fence::default();
+    /// let mut write = |token: &str, beside: &str| {
+    ///     let (guard, beside) = (Guard::token(token.parse().unwrap()), beside.parse().unwrap());
+    ///     fence.write_beside(guard, &beside, None, BodyDigest::of(b"x"), Fencing::On)
+    /// };
+    /// // 7 and 8 were live when 9 was granted; 6 had ended.
+    /// assert!(matches!(write("9", "7,8"), WriteOutcome::Accepted(_)));
+    /// assert!(matches!(write("7", ""), WriteOutcome::Accepted(_)));
+    /// let (seen, got) = ("9".parse()?, "6".parse()?);
+    /// assert_eq!(write("6", ""), WriteOutcome::Refused(Refusal::Stale { seen, got }));
+    /// # Ok::<(), dlock::TokenError>(())
+    /// ```
+    pub fn write_beside(
+        &mut self,
+        guard: Guard,
+        beside: &Beside,
         owner: Option<&OwnerToken>,
         digest: BodyDigest,
         fencing: Fencing,
@@ -324,7 +239,8 @@ impl Fence {
         self.version += 1;
         let max_fence = match guard {
             Guard::Token { token, seq } => {
-                Some(self.raise(&Mark { position: Position::write(token, seq), owner: owner.cloned() }))
+                let mark = Mark { position: Position::write(token, seq), owner: owner.cloned() };
+                Some(self.raise(&mark, beside))
             }
             Guard::Version { .. } => None,
         };
@@ -335,7 +251,7 @@ impl Fence {
     /// Judges a write that is no retry.
     fn judge(&self, guard: Guard, owner: Option<&OwnerToken>, fencing: Fencing) -> Result<(), Refusal> {
         match guard {
-            Guard::Token { token, seq } => judge(self.highest.as_ref(), Position::write(token, seq), owner),
+            Guard::Token { token, seq } => self.judge_token(Position::write(token, seq), owner),
             Guard::Version { expected } => match (fencing, self.max_fence()) {
                 (Fencing::On, Some(seen)) => Err(Refusal::Fenced { seen }),
                 _ if expected == self.version => Ok(()),
@@ -344,7 +260,16 @@ impl Fence {
         }
     }
 
-    /// Judges a claim at `mark`, and remembers it if it is accepted.
+    /// Judges a position, against the highest one or against that of a permit beside it.
+    fn judge_token(&self, position: Position, owner: Option<&OwnerToken>) -> Result<(), Refusal> {
+        match self.max_fence() {
+            Some(seen) if position.token() < seen => judge_below(&self.beside, seen, position, owner),
+            _ => judge(self.highest.as_ref(), position, owner),
+        }
+    }
+
+    /// Judges a claim at `mark`, and remembers it if it is accepted. For a mutex: a claim of a semaphore's
+    /// permit needs [`Fence::claim_beside`].
     ///
     /// # Errors
     ///
@@ -363,16 +288,27 @@ impl Fence {
     /// # Ok::<(), dlock::TokenError>(())
     /// ```
     pub fn claim(&mut self, mark: &Mark, fencing: Fencing) -> Result<(), Refusal> {
+        self.claim_beside(mark, &Beside::NONE, fencing)
+    }
+
+    /// Judges a claim as [`Fence::claim`] does, of a permit that was granted beside the permits `beside`: by
+    /// the rule of [`Fence::write_beside`]. From then on no permit can write that had ended before the
+    /// claimed one was granted; those that were live beside it still can.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, if it is not accepted.
+    pub fn claim_beside(&mut self, mark: &Mark, beside: &Beside, fencing: Fencing) -> Result<(), Refusal> {
         if fencing == Fencing::On {
-            judge(self.highest.as_ref(), mark.position, mark.owner.as_ref())?;
+            self.judge_token(mark.position, mark.owner.as_ref())?;
         }
-        self.raise(mark);
+        self.raise(mark, beside);
         Ok(())
     }
 
     /// Returns the highest token seen.
     pub fn max_fence(&self) -> Option<FencingToken> {
-        self.highest.as_ref().map(|mark| mark.position.token)
+        self.highest.as_ref().map(|mark| mark.position.token())
     }
 
     /// Returns true if owner, guard and body are those of the last accepted write. A claim in between makes
@@ -383,14 +319,22 @@ impl Fence {
         owner.is_some() && self.last_write.as_ref().is_some_and(is_last)
     }
 
-    /// Moves the highest position up to `mark`, never down, and returns its token.
-    fn raise(&mut self, mark: &Mark) -> FencingToken {
+    /// Moves the highest position up to `mark`, or that of a permit beside it, never down. Returns the
+    /// highest token.
+    fn raise(&mut self, mark: &Mark, beside: &Beside) -> FencingToken {
+        let token = mark.position.token();
         match &self.highest {
-            Some(highest) if highest.position >= mark.position => highest.position.token,
-            _ => {
+            Some(highest) if token < highest.position.token() => {
+                beside::raise(&mut self.beside, mark);
+                return highest.position.token();
+            }
+            Some(highest) if mark.position <= highest.position => {}
+            Some(highest) if token == highest.position.token() => self.highest = Some(mark.clone()),
+            highest => {
+                self.beside = permits_below(token, beside, highest.as_ref(), &self.beside);
                 self.highest = Some(mark.clone());
-                mark.position.token
             }
         }
+        token
     }
 }

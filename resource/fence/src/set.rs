@@ -18,6 +18,10 @@ impl Fence {
     /// Sets the highest token seen from `expected` to `to`, which may be lower: the next write needs a token
     /// above `to`. `None` is a key that has seen no token. Value, version and last write stay.
     ///
+    /// The permits beside the highest token are forgotten: they are those of a grant that does not count any
+    /// more. So a live permit of a semaphore with a token up to `to` is refused from then on, until a newer
+    /// one that was granted beside it has reached the resource.
+    ///
     /// It is the only operation that moves a fence back, so it undoes the fence's guarantee. Use it only
     /// while nobody can write with a token between `to` and `expected`: stop the writers, or know that no
     /// lock has granted such a token.
@@ -54,6 +58,7 @@ impl Fence {
         }
         // The plain write's position is the last of its token: nothing more of that token passes.
         self.highest = to.map(|token| Mark { position: Position::write(token, None), owner: None });
+        self.beside = Vec::new();
         Ok(())
     }
 }

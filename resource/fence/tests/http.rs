@@ -33,7 +33,9 @@ fn seat() -> Router {
         passenger: String,
     ) -> Result<&'static str, NotDone> {
         let digest = BodyDigest::of(passenger.as_bytes());
-        match fence.lock().unwrap().write(guarded.guard, guarded.owner.as_ref(), digest, Fencing::On) {
+        let Guarded { guard, beside, owner } = guarded;
+        let mut fence = fence.lock().unwrap();
+        match fence.write_beside(guard, &beside, owner.as_ref(), digest, Fencing::On) {
             WriteOutcome::Accepted(_) => Ok("booked"),
             WriteOutcome::Repeated(_) => Ok("booked before"),
             WriteOutcome::Refused(refusal) => Err(refusal.into()),
@@ -80,6 +82,12 @@ async fn a_request_without_guard_gets_400_with_the_remedy() {
             "leave X-Lock-Owner out",
         ),
         (&[("x-fence-token", "34"), ("if-match", "\"1\"")][..], "both a fencing token", "If-Match"),
+        (
+            &[("x-fence-token", "34"), ("x-fence-beside", "9;7")][..],
+            "X-Fence-Beside is not valid: \\\"9;7\\\" is no fencing token",
+            "leave X-Fence-Beside out",
+        ),
+        (&[("if-match", "\"1\""), ("x-fence-beside", "7")][..], "without X-Fence-Token", "ascending"),
     ] {
         let (status, body, _) = send(&mut seat, "Bob", headers).await;
         assert_eq!(status, 400, "{body}");
@@ -87,6 +95,15 @@ async fn a_request_without_guard_gets_400_with_the_remedy() {
     }
     // None of them has changed the fence.
     assert_eq!(send(&mut seat, "Bob", &[("x-fence-token", "1")]).await.1, "booked");
+}
+
+#[tokio::test]
+async fn the_extractor_reads_the_permits_beside_the_token() {
+    let mut seat = seat();
+    let newest = [("x-fence-token", "34"), ("x-fence-beside", "7,33")];
+    assert_eq!(send(&mut seat, "Bob", &newest).await.1, "booked");
+    assert_eq!(send(&mut seat, "Ada", &[("x-fence-token", "33")]).await.1, "booked");
+    assert_eq!(send(&mut seat, "Eve", &[("x-fence-token", "32")]).await.0, 409);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The client's messages: requests as the service reads them, answers as it writes them.
 
 use bytes::Bytes;
+use dlock::FencingToken;
 use http_body_util::Full;
 use hyper::header::{HOST, IF_MATCH};
 use hyper::http::request::Builder;
@@ -13,20 +14,21 @@ use super::{ClientError, Failure, PutAnswer, ReadAnswer, not_sent};
 use crate::OwnerToken;
 use crate::ResourceKey;
 use crate::fence::http::refusal;
-use crate::fence::{Fencing, Guard, Refusal};
+use crate::fence::{Beside, Fencing, Guard, Refusal};
 use crate::http::answer::{Explained, Mode, Value, Written};
-use crate::http::{FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
+use crate::http::{FENCE_BESIDE, FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER};
 use crate::store::{Read, Write};
 
 pub(super) fn put_request(
     address: &str,
     key: &ResourceKey,
     write: &Write,
+    beside: &Beside,
 ) -> Result<Request<Full<Bytes>>, ClientError> {
     let mut request = base_request(Method::PUT, address, key, write.owner.as_ref());
     match write.guard {
         Guard::Token { token, seq } => {
-            request = request.header(FENCE_TOKEN, token.as_u64());
+            request = fence(request, token, beside);
             if let Some(seq) = seq {
                 request = request.header(FENCE_SEQ, seq.as_u64());
             }
@@ -40,12 +42,19 @@ pub(super) fn read_request(
     address: &str,
     key: &ResourceKey,
     read: &Read,
+    beside: &Beside,
 ) -> Result<Request<Full<Bytes>>, ClientError> {
     let mut request = base_request(Method::GET, address, key, read.owner.as_ref());
     if let Some(token) = read.claim {
-        request = request.header(FENCE_TOKEN, token.as_u64());
+        request = fence(request, token, beside);
     }
     request.body(Full::default()).map_err(not_sent)
+}
+
+/// Adds a token and the permits beside it.
+fn fence(request: Builder, token: FencingToken, beside: &Beside) -> Builder {
+    let request = request.header(FENCE_TOKEN, token.as_u64());
+    if beside.is_empty() { request } else { request.header(FENCE_BESIDE, beside.to_string()) }
 }
 
 fn base_request(method: Method, address: &str, key: &ResourceKey, owner: Option<&OwnerToken>) -> Builder {

@@ -7,6 +7,7 @@
 mod answer;
 mod message;
 mod next;
+mod permit;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,11 +25,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::answer::{ClientError, Failure, PutAnswer, ReadAnswer, Retry};
-use self::message::{fencing_answer, fencing_request, put_answer, put_request, read_answer, read_request};
+use self::message::{fencing_answer, fencing_request};
+pub use self::permit::PermitClient;
 use crate::OwnerToken;
 use crate::ResourceKey;
 use crate::bearer::BearerToken;
-use crate::fence::Fencing;
+use crate::fence::{Beside, Fencing};
 use crate::store::{Read, Write};
 
 /// A client of one resource service. Calls that overlap have connections of their own; one is kept.
@@ -107,8 +109,7 @@ impl<R: Runtime> Client<R> {
         write: &Write,
         deadline: Instant,
     ) -> Result<PutAnswer, ClientError> {
-        let (status, body) = self.exchange(|| put_request(&self.address, key, write), deadline).await?;
-        put_answer(status, &body)
+        self.beside(&Beside::NONE).put(key, write, deadline).await
     }
 
     /// Writes to `key` and repeats the very same write, until the service answers or `deadline` passes.
@@ -144,8 +145,7 @@ impl<R: Runtime> Client<R> {
         deadline: Instant,
         retry: Retry,
     ) -> Result<PutAnswer, ClientError> {
-        let request = || put_request(&self.address, key, write);
-        self.repeat(request, put_answer, deadline, retry).await
+        self.beside(&Beside::NONE).put_with_retry(key, write, deadline, retry).await
     }
 
     /// Reads `key` without a claim.
@@ -202,8 +202,7 @@ impl<R: Runtime> Client<R> {
         read: &Read,
         deadline: Instant,
     ) -> Result<ReadAnswer, ClientError> {
-        let (status, body) = self.exchange(|| read_request(&self.address, key, read), deadline).await?;
-        read_answer(status, &body)
+        self.beside(&Beside::NONE).read_as(key, read, deadline).await
     }
 
     /// Returns whether the service refuses stale tokens.

@@ -30,6 +30,10 @@
 //! not change it, though it raises `max_fence` beside the value. A write has either a token or a condition,
 //! not both.
 //!
+//! A write or a claim of a semaphore's permit has `X-Fence-Beside: 7,9`, too: the tokens of the other permits
+//! that were live when it was granted. Those of the highest token may write below it; no other token may. See
+//! [`Fence::write_beside`](crate::fence::Fence::write_beside).
+//!
 //! A conditional write needs no lock, and does not bypass one: as long as fencing is on, a key that has seen
 //! a token, in a write or in a fenced read, refuses it, whatever its version. With fencing off the version
 //! alone decides.
@@ -67,6 +71,9 @@ use crate::store::{FenceAdmin, ReadOutcome, Store, Write};
 pub const FENCE_TOKEN: &str = crate::fence::http::FENCE_TOKEN;
 /// The header with the number of a write among those of its grant: 1 to 18446744073709551614.
 pub const FENCE_SEQ: &str = crate::fence::http::FENCE_SEQ;
+/// The header with the tokens of the other permits that were live when the permit of the request was granted,
+/// in ascending order with commas: `7,9`. Left out for a mutex.
+pub const FENCE_BESIDE: &str = crate::fence::http::FENCE_BESIDE;
 /// The header with the owner token of the grant; of a conditional write, any name that its writer gave to it.
 pub const LOCK_OWNER: &str = crate::fence::http::LOCK_OWNER;
 
@@ -218,16 +225,16 @@ async fn method_not_allowed<S: Store, P: Probed>(State(service): State<Arc<Servi
 
 impl<S: Store, P: Probed> Service<S, P> {
     async fn write(&self, request: Request<Body>) -> Result<Response, Problem> {
-        let (key, write) = request::put(request, self.config.body_bytes_max).await?;
-        let outcome = self.store.write(&key, &write, self.config.fencing).await?;
+        let (key, write, beside) = request::put(request, self.config.body_bytes_max).await?;
+        let outcome = self.store.write_beside(&key, &write, &beside, self.config.fencing).await?;
         self.note_write(&write, &outcome);
         self.metrics.write_answered(&key, &outcome);
         Ok(answer::write(outcome))
     }
 
     async fn read(&self, request: Request<Body>) -> Result<Response, Problem> {
-        let (key, read) = request::read(&request)?;
-        let outcome = self.store.read(&key, &read, self.config.fencing).await?;
+        let (key, read, beside) = request::read(&request)?;
+        let outcome = self.store.read_beside(&key, &read, &beside, self.config.fencing).await?;
         sometimes!(self.probed, claim_refused, matches!(outcome, ReadOutcome::Refused(_)));
         self.metrics.read_answered(&key, &outcome);
         Ok(answer::read(outcome))

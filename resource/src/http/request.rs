@@ -10,27 +10,29 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::answer::Problem;
 use crate::ResourceKey;
-use crate::fence::http::{Guarded, lock_owner, token};
+use crate::fence::Beside;
+use crate::fence::http::{Guarded, beside, lock_owner, token};
 use crate::store::{Read, Write};
 
 const KEY_HELP: &str = "use 1 to 256 bytes of UTF-8 without control characters, percent-encoded";
 
-/// Parses a write.
+/// Parses a write, and the permits beside its own.
 pub(super) async fn put(
     request: Request<Body>,
     body_bytes_max: usize,
-) -> Result<(ResourceKey, Write), Problem> {
+) -> Result<(ResourceKey, Write, Beside), Problem> {
     let key = key_of(request.uri())?;
     // A contradictory request is refused before its body is read.
-    let Guarded { guard, owner } = Guarded::from_headers(request.headers())?;
+    let Guarded { guard, beside, owner } = Guarded::from_headers(request.headers())?;
     let body = body(request.into_body(), body_bytes_max).await?;
-    Ok((key, Write { guard, owner, body }))
+    Ok((key, Write { guard, owner, body }, beside))
 }
 
-/// Parses a read.
-pub(super) fn read(request: &Request<Body>) -> Result<(ResourceKey, Read), Problem> {
+/// Parses a read, and the permits beside the claimed one.
+pub(super) fn read(request: &Request<Body>) -> Result<(ResourceKey, Read, Beside), Problem> {
     let headers = request.headers();
-    Ok((key_of(request.uri())?, Read { claim: token(headers)?, owner: lock_owner(headers)? }))
+    let read = Read { claim: token(headers)?, owner: lock_owner(headers)? };
+    Ok((key_of(request.uri())?, read, beside(headers)?))
 }
 
 fn key_of(uri: &Uri) -> Result<ResourceKey, Problem> {

@@ -24,7 +24,7 @@ use files::Draft;
 use super::record::{Body, INLINE_BYTES_MAX, Judged, Record, newest_first};
 use super::{FenceAdmin, FenceChange, SetOutcome};
 use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
-use crate::fence::{Fencing, MaxJump, WriteOutcome};
+use crate::fence::{Beside, Fencing, MaxJump, WriteOutcome};
 use crate::hex::hex;
 use crate::{BodyDigest, ResourceKey, event};
 
@@ -261,12 +261,7 @@ impl Store for FolderStore {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
-        let digest = BodyDigest::of(&write.body);
-        let _lock = self.lock(&stem_of(key))?;
-        let judge = |record: &mut Record| record.write(self.max_jump, write, digest, fencing);
-        let (outcome, _) = self.change(key, Some(&write.body), judge)?;
-        event::write_decided(key, write, digest, &outcome);
-        Ok(outcome)
+        self.write_beside(key, write, &Beside::NONE, fencing).await
     }
 
     async fn read(
@@ -275,11 +270,39 @@ impl Store for FolderStore {
         read: &Read,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
+        self.read_beside(key, read, &Beside::NONE, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let _lock = self.lock(&stem_of(key))?;
+        let judge = |record: &mut Record| record.write(self.max_jump, write, beside, digest, fencing);
+        let (outcome, _) = self.change(key, Some(&write.body), judge)?;
+        event::write_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
         let stem = stem_of(key);
         let _lock = self.lock(&stem)?;
         let (judged, record) = match read.mark() {
             None => (Ok(()), self.load(&stem, Some(key))?),
-            Some(mark) => self.change(key, None, |record| record.claim(self.max_jump, &mark, fencing))?,
+            Some(mark) => {
+                let judge = |record: &mut Record| record.claim(self.max_jump, &mark, beside, fencing);
+                self.change(key, None, judge)?
+            }
         };
         let outcome = match judged {
             Err(refusal) => ReadOutcome::Refused(refusal),

@@ -11,7 +11,7 @@ use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
 use crate::BodyDigest;
 use crate::ResourceKey;
 use crate::event;
-use crate::fence::{Fence, Fencing, MaxJump, WriteOutcome};
+use crate::fence::{Beside, Fence, Fencing, MaxJump, WriteOutcome};
 
 /// Keeps values and fences in a map. Every call completes at once.
 ///
@@ -71,18 +71,38 @@ impl Store for MemoryStore {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
-        let digest = BodyDigest::of(&write.body);
-        let mut entries = self.entries();
-        let entry = entries.entry(key.clone()).or_default();
-        let outcome = entry.write(self.max_jump, write, digest, fencing);
-        event::write_decided(key, write, digest, &outcome);
-        Ok(outcome)
+        self.write_beside(key, write, &Beside::NONE, fencing).await
     }
 
     async fn read(
         &self,
         key: &ResourceKey,
         read: &Read,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        self.read_beside(key, read, &Beside::NONE, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let mut entries = self.entries();
+        let entry = entries.entry(key.clone()).or_default();
+        let outcome = entry.write(self.max_jump, write, beside, digest, fencing);
+        event::write_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
         let mut entries = self.entries();
@@ -92,7 +112,7 @@ impl Store for MemoryStore {
             ),
             Some(mark) => {
                 let entry = entries.entry(key.clone()).or_default();
-                match entry.fence.claim_within(self.max_jump, &mark, fencing) {
+                match entry.fence.claim_beside_within(self.max_jump, &mark, beside, fencing) {
                     Ok(()) => ReadOutcome::Read(entry.snapshot()),
                     Err(refusal) => ReadOutcome::Refused(refusal),
                 }
@@ -129,10 +149,13 @@ impl Entry {
         &mut self,
         max_jump: Option<MaxJump>,
         write: &Write,
+        beside: &Beside,
         digest: BodyDigest,
         fencing: Fencing,
     ) -> WriteOutcome {
-        let outcome = self.fence.write_within(max_jump, write.guard, write.owner.as_ref(), digest, fencing);
+        let Write { guard, owner, .. } = write;
+        let outcome =
+            self.fence.write_beside_within(max_jump, *guard, beside, owner.as_ref(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             self.value = Some(write.body.clone());
         }

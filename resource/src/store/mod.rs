@@ -23,7 +23,7 @@ pub use self::folder::{FolderStep, FolderStore};
 pub use self::memory::MemoryStore;
 pub use self::redb::RedbStore;
 use crate::ResourceKey;
-use crate::fence::{Fencing, WriteOutcome};
+use crate::fence::{Beside, Fencing, WriteOutcome};
 pub use crate::operation::{Read, ReadOutcome, Snapshot, Write};
 
 /// One value for each key, and its fence.
@@ -60,6 +60,60 @@ pub trait Store: Send + Sync + 'static {
         read: &Read,
         fencing: Fencing,
     ) -> impl Future<Output = Result<ReadOutcome, StoreError>> + Send;
+
+    /// Writes as [`Store::write`] does, for a permit of a semaphore that was granted beside the permits
+    /// `beside`: see [`Fence::write_beside`](crate::fence::Fence::write_beside).
+    ///
+    /// An implementation keeps [`Fence::beside`](crate::fence::Fence::beside) as durable as the highest
+    /// token. The default is for a store that keeps no permits: it refuses any set but the empty one. A store
+    /// that wraps another one must forward this method and the next one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::write`], and [`StoreError::Unavailable`] from a store that keeps no permits.
+    fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> impl Future<Output = Result<WriteOutcome, StoreError>> + Send {
+        async move {
+            has_no_permits(beside)?;
+            self.write(key, write, fencing).await
+        }
+    }
+
+    /// Reads as [`Store::read`] does; a claim is that of a permit which was granted beside the permits
+    /// `beside`. The default is that of [`Store::write_beside`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::read`], and [`StoreError::Unavailable`] from a store that keeps no permits.
+    fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> impl Future<Output = Result<ReadOutcome, StoreError>> + Send {
+        async move {
+            has_no_permits(beside)?;
+            self.read(key, read, fencing).await
+        }
+    }
+}
+
+/// Refuses the set of a request to a store that keeps no permits: ignoring it would refuse live permits.
+fn has_no_permits(beside: &Beside) -> Result<(), StoreError> {
+    if beside.is_empty() {
+        return Ok(());
+    }
+    let reason = format!(
+        "this store keeps no permits of a semaphore, and the request has X-Fence-Beside: {beside}; nothing \
+         was stored, use a store with `write_beside` and `read_beside`"
+    );
+    Err(StoreError::Unavailable(reason.into()))
 }
 
 /// The store failed. The request may or may not have been applied: asking again with the same write is safe.

@@ -6,7 +6,9 @@ use dlock::FencingToken;
 use serde::{Deserialize, Serialize};
 
 use super::{CHANGES_MAX, FenceChange, SetOutcome, Snapshot, StoreError, Write};
-use crate::fence::{Fence, Fencing, Guard, LastWrite, Mark, MaxJump, Position, Refusal, WriteOutcome};
+use crate::fence::{
+    Beside, Fence, Fencing, Guard, LastWrite, Mark, MaxJump, Permit, Position, Refusal, WriteOutcome,
+};
 use crate::hex::{hex, unhex};
 use crate::{BodyDigest, OwnerToken};
 
@@ -56,10 +58,13 @@ impl Record {
         &mut self,
         max_jump: Option<MaxJump>,
         write: &Write,
+        beside: &Beside,
         digest: BodyDigest,
         fencing: Fencing,
     ) -> Judged<WriteOutcome> {
-        let outcome = self.fence.write_within(max_jump, write.guard, write.owner.as_ref(), digest, fencing);
+        let Write { guard, owner, .. } = write;
+        let outcome =
+            self.fence.write_beside_within(max_jump, *guard, beside, owner.as_ref(), digest, fencing);
         Judged { outcome, is_changed: matches!(outcome, WriteOutcome::Accepted(_)) }
     }
 
@@ -68,11 +73,12 @@ impl Record {
         &mut self,
         max_jump: Option<MaxJump>,
         mark: &Mark,
+        beside: &Beside,
         fencing: Fencing,
     ) -> Judged<Result<(), Refusal>> {
-        let before = self.fence.highest.clone();
-        let outcome = self.fence.claim_within(max_jump, mark, fencing);
-        Judged { is_changed: outcome.is_ok() && self.fence.highest != before, outcome }
+        let before = self.fence.clone();
+        let outcome = self.fence.claim_beside_within(max_jump, mark, beside, fencing);
+        Judged { is_changed: outcome.is_ok() && self.fence != before, outcome }
     }
 
     /// Sets the fence, and keeps `change` as its record.
@@ -118,6 +124,7 @@ impl Record {
             key: key.to_owned(),
             version: self.fence.version,
             highest: self.fence.highest.as_ref().map(Row::of_mark),
+            beside: self.fence.beside.iter().map(PermitRow::of).collect(),
             last_write: self
                 .fence
                 .last_write
@@ -154,9 +161,10 @@ impl Record {
             Place::Named(name) => Body::Named(name),
         };
         let highest = head.highest.map(Row::into_mark).transpose()?;
+        let beside = head.beside.into_iter().map(PermitRow::into_permit).collect::<Result<_, _>>()?;
         let last_write = head.last_write.map(|(row, digest)| row.into_write(&digest)).transpose()?;
         Ok(Self {
-            fence: Fence { highest, last_write, version: head.version },
+            fence: Fence { highest, beside, last_write, version: head.version },
             body,
             changes: head.changes.into_iter().map(Change::into_change).collect(),
             stored_by: head.stored_by,
@@ -173,6 +181,10 @@ struct Head {
     key: String,
     version: u64,
     highest: Option<Row>,
+    /// The permits beside the highest token. A record without permits is as it was before there were any; a
+    /// program of that time drops them with its next change, so that it refuses more, and never less.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<PermitRow>,
     last_write: Option<(Row, String)>,
     body: Place,
     stored_by: String,
@@ -226,6 +238,30 @@ impl Row {
     fn owner(&self) -> Result<Option<OwnerToken>, StoreError> {
         let owner = self.owner.as_deref().map(OwnerToken::new).transpose();
         owner.map_err(|_| StoreError::Corrupt("an owner token is no text"))
+    }
+}
+
+/// A permit: its token, and the mark if one was seen of it.
+#[derive(Serialize, Deserialize)]
+struct PermitRow {
+    token: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen: Option<Row>,
+}
+
+impl PermitRow {
+    fn of(permit: &Permit) -> Self {
+        Self { token: permit.token().as_u64(), seen: permit.mark().map(Row::of_mark) }
+    }
+
+    fn into_permit(self) -> Result<Permit, StoreError> {
+        match self.seen {
+            Some(row) => row.into_mark().map(Permit::Seen),
+            None => {
+                let token = FencingToken::new(self.token);
+                token.map(Permit::Unseen).ok_or(StoreError::Corrupt("the token of a permit is zero"))
+            }
+        }
     }
 }
 

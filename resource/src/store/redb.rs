@@ -1,5 +1,8 @@
 //! A store on a disk: a redb database, on a file or on any [`StorageBackend`].
 
+// The permits beside the highest token of a key.
+mod permits;
+
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,7 +19,7 @@ use crate::BodyDigest;
 use crate::OwnerToken;
 use crate::ResourceKey;
 use crate::event;
-use crate::fence::{Fence, Fencing, Guard, LastWrite, Mark, MaxJump, Position, WriteOutcome};
+use crate::fence::{Beside, Fence, Fencing, Guard, LastWrite, Mark, MaxJump, Position, WriteOutcome};
 
 /// A mark: token, sequence, owner.
 type MarkRow<'a> = (u64, u64, Option<&'a str>);
@@ -124,26 +127,34 @@ impl RedbStore {
         &self,
         key: &ResourceKey,
         write: &Write,
+        beside: &Beside,
         digest: BodyDigest,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
         let transaction = self.begin()?;
-        let mut fence = load(&transaction, key)?;
-        let outcome = fence.write_within(self.max_jump, write.guard, write.owner.as_ref(), digest, fencing);
+        let (mut fence, Write { guard, owner, .. }) = (load(&transaction, key)?, write);
+        let outcome =
+            fence.write_beside_within(self.max_jump, *guard, beside, owner.as_ref(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             commit(transaction, key, &fence, &write.body)?;
         }
         Ok(outcome)
     }
 
-    fn claim(&self, key: &ResourceKey, mark: &Mark, fencing: Fencing) -> Result<ReadOutcome, StoreError> {
+    fn claim(
+        &self,
+        key: &ResourceKey,
+        mark: &Mark,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
         let transaction = self.begin()?;
-        let mut fence = load(&transaction, key)?;
-        let before = fence.highest.clone();
-        if let Err(refusal) = fence.claim_within(self.max_jump, mark, fencing) {
+        let before = load(&transaction, key)?;
+        let mut fence = before.clone();
+        if let Err(refusal) = fence.claim_beside_within(self.max_jump, mark, beside, fencing) {
             return Ok(ReadOutcome::Refused(refusal));
         }
-        if fence.highest != before {
+        if fence != before {
             save(&transaction, key, &fence)?;
             transaction.commit().map_err(failed)?;
         }
@@ -171,11 +182,7 @@ impl Store for RedbStore {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
-        let digest = BodyDigest::of(&write.body);
-        let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = self.apply(key, write, digest, fencing)?;
-        event::write_decided(key, write, digest, &outcome);
-        Ok(outcome)
+        self.write_beside(key, write, &Beside::NONE, fencing).await
     }
 
     async fn read(
@@ -184,10 +191,34 @@ impl Store for RedbStore {
         read: &Read,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
+        self.read_beside(key, read, &Beside::NONE, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.apply(key, write, beside, digest, fencing)?;
+        event::write_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
         let _deciding = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = match read.mark() {
             None => ReadOutcome::Read(self.snapshot(key)?),
-            Some(mark) => self.claim(key, &mark, fencing)?,
+            Some(mark) => self.claim(key, &mark, beside, fencing)?,
         };
         event::read_decided(key, read, &outcome);
         Ok(outcome)
@@ -245,9 +276,14 @@ fn change_of((from, to, at_millis, who, reason): ChangeRow<'_>) -> FenceChange {
 }
 
 fn load(transaction: &WriteTransaction, key: &ResourceKey) -> Result<Fence, StoreError> {
-    find(&transaction.open_table(FENCES).map_err(failed)?, key)
+    let mut fence = find(&transaction.open_table(FENCES).map_err(failed)?, key)?;
+    if let Some(highest) = fence.max_fence() {
+        fence.beside = permits::load(transaction, key, highest)?;
+    }
+    Ok(fence)
 }
 
+/// Reads the fence of `key` without its permits.
 fn find(
     fences: &impl ReadableTable<&'static str, FenceRow<'static>>,
     key: &ResourceKey,
@@ -277,7 +313,8 @@ fn save(transaction: &WriteTransaction, key: &ResourceKey, fence: &Fence) -> Res
     let highest = fence.highest.as_ref().map(mark_row);
     let last_write = fence.last_write.as_ref().map(|last| (write_row(last), last.digest.as_bytes()));
     fences.insert(key.as_str(), (fence.version, highest, last_write)).map_err(failed)?;
-    Ok(())
+    drop(fences);
+    permits::save(transaction, key, fence)
 }
 
 fn mark_row(mark: &Mark) -> MarkRow<'_> {
@@ -295,7 +332,8 @@ fn decode((version, highest, last_write): FenceRow<'_>) -> Result<Fence, StoreEr
         Some((row, digest)) => Some(decode_write(row, BodyDigest::from_bytes(*digest))?),
         None => None,
     };
-    Ok(Fence { version, highest: highest.map(decode_mark).transpose()?, last_write })
+    let highest = highest.map(decode_mark).transpose()?;
+    Ok(Fence { version, highest, beside: Vec::new(), last_write })
 }
 
 fn decode_write((token, number, owner): MarkRow<'_>, digest: BodyDigest) -> Result<LastWrite, StoreError> {

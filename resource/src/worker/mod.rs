@@ -4,6 +4,7 @@
 //! resource refuses one, the worker stops.
 
 mod pauses;
+mod section;
 mod several;
 
 use std::time::Duration;
@@ -16,10 +17,11 @@ use dlock_runtime::{closest, probes, sometimes};
 use history::emit;
 
 pub use self::pauses::{Droppable, Pauses, Step};
+use self::section::Section;
 pub use self::several::RoundOfSeveral;
 use crate::OwnerToken;
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
-use crate::fence::{Guard, Refusal, WriteSeq};
+use crate::fence::{Beside, Guard, Refusal, WriteSeq};
 use crate::store::{Read, Write};
 use crate::{KeyError, ResourceKey};
 
@@ -212,7 +214,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         };
         sometimes!(self.runtime(), write_left_out, ending == Ending::Expired);
         sometimes!(self.runtime(), work_dropped, ending == Ending::Lost);
-        section.leave(ending);
+        section.leave(ending.as_str());
         let released = if job.release {
             let released = self.pauses.run(Droppable::Release, handle.release()).await;
             self.pause(job, Step::Released).await;
@@ -226,7 +228,8 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
 
     async fn section(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Ending {
         self.pause(job, Step::Granted).await;
-        if let Some(ending) = self.read(job, resource, handle).await {
+        let beside = beside(handle);
+        if let Some(ending) = self.read(job, resource, handle, &beside).await {
             return ending;
         }
         if !job.work.is_zero() {
@@ -240,7 +243,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
                 }
                 self.pause(job, Step::Checked).await;
             }
-            let ending = self.write(job, resource, handle, number).await;
+            let ending = self.write(job, resource, handle, &beside, number).await;
             self.pause(job, Step::Written).await;
             if ending != Ending::Done {
                 return ending;
@@ -250,14 +253,21 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     }
 
     /// Reads the resource as the job says. Returns the ending of the section if it can't go on.
-    async fn read(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Option<Ending> {
+    async fn read(
+        &self,
+        job: &Job,
+        resource: &ResourceKey,
+        handle: &Handle<B>,
+        beside: &Beside,
+    ) -> Option<Ending> {
         let claim = match job.reading {
             Reading::None => return None,
             Reading::Plain => None,
             Reading::Fenced => Some(handle.fence()),
         };
         let read = Read { claim, owner: OwnerToken::new(handle.owner().as_str()).ok() };
-        let answer = self.client.read_as(resource, &read, self.now() + job.answer_timeout).await;
+        let client = self.client.beside(beside);
+        let answer = client.read_as(resource, &read, self.now() + job.answer_timeout).await;
         self.pause(job, Step::Read).await;
         match answer {
             Ok(ReadAnswer::Read(_)) => None,
@@ -267,7 +277,14 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         }
     }
 
-    async fn write(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>, number: u64) -> Ending {
+    async fn write(
+        &self,
+        job: &Job,
+        resource: &ResourceKey,
+        handle: &Handle<B>,
+        beside: &Beside,
+        number: u64,
+    ) -> Ending {
         let token = handle.fence();
         let seq = if job.writes > 1 { WriteSeq::new(number) } else { None };
         let write = Write {
@@ -278,10 +295,10 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         let sent = Sent { key: &job.key, owner: handle.owner(), token, seq };
         sometimes!(self.runtime(), expired_holder_writes, !handle.is_valid());
         sent.emit_sent();
-        let deadline = self.now() + job.answer_timeout;
+        let (client, deadline) = (self.client.beside(beside), self.now() + job.answer_timeout);
         let answer = match job.retry {
-            Some(retry) => self.client.put_with_retry(resource, &write, deadline, retry).await,
-            None => self.client.put(resource, &write, deadline).await,
+            Some(retry) => client.put_with_retry(resource, &write, deadline, retry).await,
+            None => client.put(resource, &write, deadline).await,
         };
         let (ending, outcome) = judge(&answer);
         let left = || Some(handle.remaining().as_nanos() as u64).filter(|left| *left > 0);
@@ -303,6 +320,12 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     fn now(&self) -> dlock::Instant {
         self.runtime().now()
     }
+}
+
+/// Returns the other permits that were live at the grant; none for a mutex.
+fn beside<B: Backend>(handle: &Handle<B>) -> Beside {
+    // A lock has at most as many permits as a set may have tokens.
+    Beside::new(handle.beside().iter().copied()).unwrap_or_default()
 }
 
 /// Returns the ending of the section after an answer, and the value of the field `outcome`.
@@ -341,38 +364,6 @@ impl Sent<'_> {
             token: self.token.as_u64(),
             seq: self.seq.map(WriteSeq::as_u64),
             outcome: outcome,
-        });
-    }
-}
-
-/// The critical section, from the grant to the release. If its future is dropped, the section ends with the
-/// outcome `cancelled`.
-struct Section {
-    key: LockKey,
-    owner: Owner,
-    token: FencingToken,
-    outcome: &'static str,
-}
-
-impl Section {
-    fn enter(key: &LockKey, owner: &Owner, token: FencingToken) -> Self {
-        let section = Self { key: key.clone(), owner: owner.clone(), token, outcome: "cancelled" };
-        emit!(SectionEntered { key: key.id_hash(), owner: owner.prefix(), token: token.as_u64() });
-        section
-    }
-
-    fn leave(mut self, ending: Ending) {
-        self.outcome = ending.as_str();
-    }
-}
-
-impl Drop for Section {
-    fn drop(&mut self) {
-        emit!(SectionLeft {
-            key: self.key.id_hash(),
-            owner: self.owner.prefix(),
-            token: self.token.as_u64(),
-            outcome: self.outcome,
         });
     }
 }

@@ -51,7 +51,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
                 }
             }
         };
-        sections.into_iter().for_each(|section| section.leave(ending));
+        sections.into_iter().for_each(|section| section.leave(ending.as_str()));
         let released = if job.release {
             let released = self.pauses.run(Droppable::Release, handles.release()).await;
             self.pause(job, Step::Released).await;

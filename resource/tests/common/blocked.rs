@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use resource::ResourceKey;
-use resource::fence::{Fencing, WriteOutcome};
+use resource::fence::{Beside, Fencing, WriteOutcome};
 use resource::store::{
     BucketStore, FenceAdmin, FenceChange, Read, ReadOutcome, SetOutcome, Store, StoreError, Write,
 };
@@ -30,6 +30,26 @@ impl<S: Store> Store for Blocked<S> {
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
         block_on(self.0.read(key, read, fencing))
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        block_on(self.0.write_beside(key, write, beside, fencing))
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        block_on(self.0.read_beside(key, read, beside, fencing))
     }
 }
 

@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use dlock::FencingToken;
 
-use super::{Explained, FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER, json};
-use crate::{Guard, OwnerToken, WriteSeq};
+use super::{Explained, FENCE_BESIDE, FENCE_SEQ, FENCE_TOKEN, LOCK_OWNER, json};
+use crate::{Beside, Guard, OwnerToken, WriteSeq};
 
 const TOKEN_HELP: &str =
     "send one X-Fence-Token with the token of your lock: a whole number from 1 to 18446744073709551615";
@@ -23,6 +23,8 @@ const IF_MATCH_HELP: &str =
     "send one If-Match with one version in quotes, as the ETag of a read gave it: \"3\"";
 const IF_NONE_MATCH_HELP: &str = "send If-None-Match: * to write only what was never written, else If-Match";
 const SEQ_HELP: &str = "leave X-Fence-Seq out, or send one that counts the writes of a grant from 1";
+const BESIDE_HELP: &str = "leave X-Fence-Beside out, or send beside X-Fence-Token one with the tokens of the \
+     other permits of the semaphore that were live at the grant: up to 1000, ascending, with commas";
 const OWNER_HELP: &str = "leave X-Lock-Owner out, or send one of up to 256 bytes of plain text";
 
 /// The guard of a write and its writer, from the headers of its request. An extractor of axum: a request
@@ -48,6 +50,8 @@ const OWNER_HELP: &str = "leave X-Lock-Owner out, or send one of up to 256 bytes
 pub struct Guarded {
     /// The guard: the token and number of a grant, or the version of a conditional write.
     pub guard: Guard,
+    /// The other permits that were live beside that of the guard; none for a mutex and a conditional write.
+    pub beside: Beside,
     /// The writer, if the request names it. Only then is a retry recognised.
     pub owner: Option<OwnerToken>,
 }
@@ -69,7 +73,7 @@ impl Guarded {
     /// [`BadHeader`] if there is no guard, if there are two, or if a header is not valid.
     pub fn from_headers(headers: &HeaderMap) -> Result<Self, BadHeader> {
         let (token, expected) = (token(headers)?, expected(headers)?);
-        let (seq, owner) = (seq(headers)?, lock_owner(headers)?);
+        let (seq, beside, owner) = (seq(headers)?, beside(headers)?, lock_owner(headers)?);
         let guard = match (token, expected, seq) {
             (None, None, _) => Err(bad("the header X-Fence-Token is missing", UNGUARDED_HELP)),
             (Some(_), Some(_), _) => Err(bad("both a fencing token and a condition were sent", ONE_HELP)),
@@ -77,7 +81,7 @@ impl Guarded {
             (Some(token), None, seq) => Ok(Guard::Token { token, seq }),
             (None, Some(expected), None) => Ok(Guard::Version { expected }),
         };
-        Ok(Self { guard: guard?, owner })
+        Ok(Self { guard: guard?, beside, owner })
     }
 }
 
@@ -117,6 +121,20 @@ pub fn token(headers: &HeaderMap) -> Result<Option<FencingToken>, BadHeader> {
     let Some(text) = single(headers, FENCE_TOKEN, TOKEN_HELP)? else { return Ok(None) };
     let token = text.parse().map_err(|_| invalid("X-Fence-Token", text, TOKEN_HELP))?;
     Ok(Some(token))
+}
+
+/// Reads the tokens of the permits beside that of a request, of a write or a fenced read; none without the
+/// header, or if its list is empty.
+///
+/// # Errors
+///
+/// [`BadHeader`] if the header is not valid, or if the request has no token.
+pub fn beside(headers: &HeaderMap) -> Result<Beside, BadHeader> {
+    let Some(text) = single(headers, FENCE_BESIDE, BESIDE_HELP)? else { return Ok(Beside::NONE) };
+    if !headers.contains_key(FENCE_TOKEN) {
+        return Err(bad("X-Fence-Beside was sent without X-Fence-Token", BESIDE_HELP));
+    }
+    text.parse().map_err(|error| bad(format!("the header X-Fence-Beside is not valid: {error}"), BESIDE_HELP))
 }
 
 /// Reads the owner of a request, if it names one.

@@ -18,14 +18,14 @@ use dlock::FencingToken;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Its position is not above the highest seen.
+    /// Its position is not above the highest seen, nor above that of a permit beside the highest token.
     Stale {
         /// The highest token seen.
         seen: FencingToken,
         /// The request's token.
         got: FencingToken,
     },
-    /// Its token is the highest seen, but another owner's.
+    /// Its token is the highest seen, or that of a permit beside it, but another owner's.
     ForeignOwner {
         /// The highest token seen.
         seen: FencingToken,
@@ -91,7 +91,9 @@ impl Refusal {
 pub struct Receipt {
     /// The number of writes that the resource has accepted, this one included.
     pub version: u64,
-    /// The highest token seen when the write was applied; `None` for a conditional write, which has none.
+    /// The highest token seen when the write was applied; `None` for a conditional write, which has none. Of
+    /// a repeated write it is the write's own token: that is the same, unless it is the token of a permit
+    /// below the highest.
     pub max_fence: Option<FencingToken>,
 }
 

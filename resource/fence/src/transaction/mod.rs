@@ -61,6 +61,10 @@ pub trait UserTransaction: Send {
 /// a caller that reads nothing but `?` never writes late and never writes twice. A caller that ignores the
 /// error commits nothing either: the server refuses to write for it, and its commit does nothing.
 ///
+/// It is for a mutex: the rows keep the highest token alone, and a token below it is stale. The permits of a
+/// semaphore, of which several are live at once, would refuse one another. Guard them by
+/// [`Fence::write_beside`](crate::Fence::write_beside) instead.
+///
 /// On MySQL and MariaDB:
 ///
 /// - That holds until a statement that commits implicitly, such as `CREATE TABLE`. Within an accepted

@@ -26,6 +26,7 @@ impl Row {
         let digest: [u8; 32] = self.sha256.try_into().map_err(|_| "a digest has not 32 bytes")?;
         Ok(Fence {
             highest: Some(Mark { position: Position::from_parts(token, self.seq), owner: owner.clone() }),
+            beside: Vec::new(),
             last_write: Some(LastWrite { guard, owner, digest: BodyDigest::from_bytes(digest) }),
             version: self.version,
         })

@@ -34,7 +34,7 @@ pub use self::check::CheckError;
 use super::record::{Body, INLINE_BYTES_MAX, Judged, Record, newest_first};
 use super::{FenceAdmin, FenceChange, SetOutcome};
 use super::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
-use crate::fence::{Fencing, MaxJump, WriteOutcome};
+use crate::fence::{Beside, Fencing, MaxJump, WriteOutcome};
 use crate::hex::hex;
 use crate::{BodyDigest, ResourceKey, event};
 
@@ -224,12 +224,7 @@ impl Store for BucketStore {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
-        let digest = BodyDigest::of(&write.body);
-        let _gate = self.gate(key).lock().await;
-        let judge = |record: &mut Record| record.write(self.max_jump, write, digest, fencing);
-        let (outcome, _) = self.swap(key, Some(&write.body), judge).await?;
-        event::write_decided(key, write, digest, &outcome);
-        Ok(outcome)
+        self.write_beside(key, write, &Beside::NONE, fencing).await
     }
 
     async fn read(
@@ -238,11 +233,36 @@ impl Store for BucketStore {
         read: &Read,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
+        self.read_beside(key, read, &Beside::NONE, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let digest = BodyDigest::of(&write.body);
+        let _gate = self.gate(key).lock().await;
+        let judge = |record: &mut Record| record.write(self.max_jump, write, beside, digest, fencing);
+        let (outcome, _) = self.swap(key, Some(&write.body), judge).await?;
+        event::write_decided(key, write, digest, &outcome);
+        Ok(outcome)
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
         let _gate = self.gate(key).lock().await;
         let (refused, record) = match read.mark() {
             None => (Ok(()), self.load(key).await?.0),
             Some(mark) => {
-                let judge = |record: &mut Record| record.claim(self.max_jump, &mark, fencing);
+                let judge = |record: &mut Record| record.claim(self.max_jump, &mark, beside, fencing);
                 self.swap(key, None, judge).await?
             }
         };
