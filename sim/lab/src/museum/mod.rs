@@ -31,6 +31,8 @@ mod old_session_node;
 mod one_key;
 mod one_permit_more;
 mod overtaking_release;
+#[cfg(test)]
+mod permits;
 mod plain_redlock;
 mod prefix_deleted;
 mod queue_evicts;
