@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use history::{Kind, Name};
-use resource::fence::WriteOutcome;
+use resource::fence::{Beside, WriteOutcome};
 use resource::http::{App, Config, serve_connection};
 use resource::store::{MemoryStore, Read, ReadOutcome, RedbStore, Store, StoreError, Write};
 use resource::{Fencing, ResourceKey};
@@ -84,6 +84,26 @@ impl Store for OnDisk {
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
         self.store.read(key, read, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        self.store.write_beside(key, write, beside, fencing).await
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
+        self.store.read_beside(key, read, beside, fencing).await
     }
 }
 

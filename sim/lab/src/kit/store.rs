@@ -7,10 +7,12 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use resource::fence::{Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome};
+use resource::fence::{
+    Beside, Fence, Fencing, Guard, LastWrite, Mark, Position, Receipt, Refusal, WriteOutcome,
+};
 use resource::http::{App, Config};
 use resource::store::{Read, ReadOutcome, Snapshot, Store, StoreError, Write};
-use resource::{BodyDigest, ResourceKey, event};
+use resource::{BodyDigest, OwnerToken, ResourceKey, event};
 use sim::servers::resource::ResourceHost;
 use sim::world::machine::WorldMachine;
 use sim::world::runtime::SimRuntime;
@@ -25,16 +27,17 @@ pub trait ResourceMistake: Send + Sync + 'static {
         Arc::clone(rows)
     }
 
-    /// Decides a write with a token, with fencing on. Correct: the fence rule judges the write, which is
-    /// applied at once.
+    /// Decides a write with a token, granted beside the permits `beside`, with fencing on. Correct: the fence
+    /// rule judges the write, which is applied at once.
     fn write(
         shelf: &Shelf,
         key: &ResourceKey,
         write: &Write,
         position: Position,
+        beside: &Beside,
     ) -> impl Future<Output = WriteOutcome> + Send {
         let _ = position;
-        async { shelf.apply(key, write, write.guard, Fencing::On) }
+        async { shelf.apply(key, write, write.guard, beside, Fencing::On) }
     }
 
     /// Returns the guard for a conditional write. Correct: the version that the write names.
@@ -54,8 +57,8 @@ pub type Rows = Arc<Mutex<BTreeMap<ResourceKey, Row>>>;
 pub struct Row {
     /// The state of the fence rule.
     pub fence: Fence,
-    /// The highest position that each instance of the application has seen, if each counts for itself.
-    pub instances: BTreeMap<String, Mark>,
+    /// The fence of each instance of the application, if each judges by itself.
+    pub instances: BTreeMap<String, Fence>,
     value: Option<Bytes>,
 }
 
@@ -87,11 +90,18 @@ impl Shelf {
     }
 
     /// Judges the write by the fence rule with `guard`, applies it if it is accepted, and emits the decision.
-    pub fn apply(&self, key: &ResourceKey, write: &Write, guard: Guard, fencing: Fencing) -> WriteOutcome {
+    pub fn apply(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        guard: Guard,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> WriteOutcome {
         let digest = BodyDigest::of(&write.body);
         let mut rows = self.rows();
         let row = rows.entry(key.clone()).or_default();
-        let outcome = row.fence.write(guard, write.owner.as_ref(), digest, fencing);
+        let outcome = row.fence.write_beside(guard, beside, write.owner.as_ref(), digest, fencing);
         if matches!(outcome, WriteOutcome::Accepted(_)) {
             row.value = Some(write.body.clone());
         }
@@ -121,6 +131,18 @@ impl Shelf {
     }
 }
 
+/// Judges a write of `owner` at `position` by the fence rule, as a step apart from its application: against
+/// the highest token, or against the permits beside it.
+///
+/// # Errors
+///
+/// The refusal, if it may not pass.
+pub fn judge_apart(fence: &Fence, position: Position, owner: Option<&OwnerToken>) -> Result<(), Refusal> {
+    let mark = Mark { position, owner: owner.cloned() };
+    // A claim is judged by the same rule as a write. The copy that remembers it is dropped.
+    fence.clone().claim(&mark, Fencing::On)
+}
+
 impl<M: ResourceMistake> Store for Mistaken<M> {
     async fn write(
         &self,
@@ -128,14 +150,7 @@ impl<M: ResourceMistake> Store for Mistaken<M> {
         write: &Write,
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
-        let shelf = &self.0;
-        Ok(match (write.guard, fencing) {
-            (Guard::Token { token, seq }, Fencing::On) => {
-                M::write(shelf, key, write, Position::write(token, seq)).await
-            }
-            (Guard::Token { .. }, Fencing::Off) => shelf.apply(key, write, write.guard, fencing),
-            (Guard::Version { .. }, _) => shelf.apply(key, write, M::guard(shelf, key, write), fencing),
-        })
+        self.write_beside(key, write, &Beside::NONE, fencing).await
     }
 
     async fn read(
@@ -144,9 +159,38 @@ impl<M: ResourceMistake> Store for Mistaken<M> {
         read: &Read,
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
+        self.read_beside(key, read, &Beside::NONE, fencing).await
+    }
+
+    async fn write_beside(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<WriteOutcome, StoreError> {
+        let shelf = &self.0;
+        Ok(match (write.guard, fencing) {
+            (Guard::Token { token, seq }, Fencing::On) => {
+                M::write(shelf, key, write, Position::write(token, seq), beside).await
+            }
+            (Guard::Token { .. }, Fencing::Off) => shelf.apply(key, write, write.guard, beside, fencing),
+            (Guard::Version { .. }, _) => {
+                shelf.apply(key, write, M::guard(shelf, key, write), beside, fencing)
+            }
+        })
+    }
+
+    async fn read_beside(
+        &self,
+        key: &ResourceKey,
+        read: &Read,
+        beside: &Beside,
+        fencing: Fencing,
+    ) -> Result<ReadOutcome, StoreError> {
         let mut rows = self.0.rows();
         let row = rows.entry(key.clone()).or_default();
-        let claimed = read.mark().map_or(Ok(()), |mark| row.fence.claim(&mark, fencing));
+        let claimed = read.mark().map_or(Ok(()), |mark| row.fence.claim_beside(&mark, beside, fencing));
         let outcome = match claimed {
             Ok(()) => ReadOutcome::Read(Snapshot {
                 value: row.value.clone(),

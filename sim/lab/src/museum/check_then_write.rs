@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use crate::kit::{ResourceMistake, Shelf};
+use crate::kit::{ResourceMistake, Shelf, judge_apart};
 use dlock::Runtime;
 use resource::ResourceKey;
-use resource::fence::{Fence, Fencing, Position, WriteOutcome, judge};
+use resource::fence::{Beside, Fence, Fencing, Position, WriteOutcome};
 use resource::store::Write;
 
 /// The longest time of its slow disk between the check and the write.
@@ -16,8 +16,14 @@ const DISK_MAX: Duration = Duration::from_millis(64);
 pub(super) struct CheckThenWrite;
 
 impl ResourceMistake for CheckThenWrite {
-    async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
-        let passes = |fence: &Fence| judge(fence.highest.as_ref(), position, write.owner.as_ref());
+    async fn write(
+        shelf: &Shelf,
+        key: &ResourceKey,
+        write: &Write,
+        position: Position,
+        beside: &Beside,
+    ) -> WriteOutcome {
+        let passes = |fence: &Fence| judge_apart(fence, position, write.owner.as_ref());
         if let Some(refused) = shelf.refusal(key, write, passes) {
             return refused;
         }
@@ -25,6 +31,6 @@ impl ResourceMistake for CheckThenWrite {
         shelf.runtime.fill_random(&mut random);
         let disk = DISK_MAX * u32::from(random[0]) / 256;
         shelf.runtime.sleep_until(shelf.runtime.now() + disk).await;
-        shelf.apply(key, write, write.guard, Fencing::Off)
+        shelf.apply(key, write, write.guard, beside, Fencing::Off)
     }
 }

@@ -7,7 +7,7 @@ use crate::kit::{Hands, ResourceMistake, Shelf, WorkerMistake};
 use dlock::{AnyBackend, Handle};
 use resource::ResourceKey;
 use resource::client::ReadAnswer;
-use resource::fence::{Fencing, Position, WriteOutcome};
+use resource::fence::{Beside, Fencing, Position, WriteOutcome};
 use resource::store::Write;
 use sim::world::runtime::SimRuntime;
 
@@ -28,7 +28,13 @@ impl WorkerMistake for CheckedInApplication {
 }
 
 impl ResourceMistake for CheckedInApplication {
-    async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, _: Position) -> WriteOutcome {
-        shelf.apply(key, write, write.guard, Fencing::Off)
+    async fn write(
+        shelf: &Shelf,
+        key: &ResourceKey,
+        write: &Write,
+        _: Position,
+        beside: &Beside,
+    ) -> WriteOutcome {
+        shelf.apply(key, write, write.guard, beside, Fencing::Off)
     }
 }

@@ -5,19 +5,25 @@
 
 use std::cmp::Ordering;
 
-use crate::kit::{ResourceMistake, Shelf};
+use crate::kit::{ResourceMistake, Shelf, judge_apart};
 use resource::ResourceKey;
-use resource::fence::{Fence, Fencing, Position, Refusal, WriteOutcome, judge};
+use resource::fence::{Beside, Fence, Fencing, Permit, Position, Refusal, WriteOutcome};
 use resource::store::Write;
 
 /// Compares digit by digit, from the left.
 pub(super) struct StringTokens;
 
 impl ResourceMistake for StringTokens {
-    async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
+    async fn write(
+        shelf: &Shelf,
+        key: &ResourceKey,
+        write: &Write,
+        position: Position,
+        beside: &Beside,
+    ) -> WriteOutcome {
         match shelf.refusal(key, write, |fence| passes(fence, write, position)) {
             Some(refused) => refused,
-            None => shelf.apply(key, write, write.guard, Fencing::Off),
+            None => shelf.apply(key, write, write.guard, beside, Fencing::Off),
         }
     }
 }
@@ -26,9 +32,10 @@ impl ResourceMistake for StringTokens {
 fn passes(fence: &Fence, write: &Write, position: Position) -> Result<(), Refusal> {
     let Some(seen) = fence.max_fence() else { return Ok(()) };
     let got = position.token();
+    let is_permit = fence.beside.iter().map(Permit::token).any(|token| token == got);
     match got.to_string().cmp(&seen.to_string()) {
-        Ordering::Less => Err(Refusal::Stale { seen, got }),
-        Ordering::Equal => judge(fence.highest.as_ref(), position, write.owner.as_ref()),
+        Ordering::Less if !is_permit => Err(Refusal::Stale { seen, got }),
+        Ordering::Less | Ordering::Equal => judge_apart(fence, position, write.owner.as_ref()),
         Ordering::Greater => Ok(()),
     }
 }

@@ -7,23 +7,33 @@
 
 use crate::kit::{ResourceMistake, Shelf};
 use resource::ResourceKey;
-use resource::fence::{Fencing, Mark, Position, WriteOutcome, judge};
+use resource::fence::{Beside, Fencing, Mark, Position, WriteOutcome};
 use resource::store::Write;
 
 /// Checks only the tokens that the writer's own instance has seen.
 pub(super) struct TokenInMemory;
 
 impl ResourceMistake for TokenInMemory {
-    async fn write(shelf: &Shelf, key: &ResourceKey, write: &Write, position: Position) -> WriteOutcome {
+    async fn write(
+        shelf: &Shelf,
+        key: &ResourceKey,
+        write: &Write,
+        position: Position,
+        beside: &Beside,
+    ) -> WriteOutcome {
         let owner = write.owner.as_ref();
         let name = owner.map(|owner| owner.as_str().split(':').next().unwrap_or_default().to_owned());
         let instance = name.unwrap_or_default();
-        let seen = shelf.rows().get(key).and_then(|row| row.instances.get(&instance).cloned());
-        if let Some(refused) = shelf.refusal(key, write, |_| judge(seen.as_ref(), position, owner)) {
+        let mark = Mark { position, owner: owner.cloned() };
+        // A claim is judged by the same rule as a write.
+        let judged = {
+            let mut rows = shelf.rows();
+            let fence = rows.entry(key.clone()).or_default().instances.entry(instance).or_default();
+            fence.claim_beside(&mark, beside, Fencing::On)
+        };
+        if let Some(refused) = shelf.refusal(key, write, |_| judged) {
             return refused;
         }
-        let mark = Mark { position, owner: owner.cloned() };
-        shelf.rows().entry(key.clone()).or_default().instances.insert(instance, mark);
-        shelf.apply(key, write, write.guard, Fencing::Off)
+        shelf.apply(key, write, write.guard, beside, Fencing::Off)
     }
 }
