@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use real::servers::{Postgres, Stage};
 use real::store::{BlobFolder, GuardedBlobs, PostgresStore};
-use resource::fence::{Fencing, Guard, Refusal, WriteOutcome, WriteSeq};
+use resource::fence::{Beside, Fencing, Guard, Refusal, WriteOutcome, WriteSeq};
 use resource::store::{MemoryStore, Read, ReadOutcome, Store, Write};
 use resource::{OwnerToken, ResourceKey};
 use tokio_postgres::NoTls;
@@ -56,6 +56,11 @@ impl Draw {
         [None, owner("a:11111111"), owner("b:22222222")][self.below(3) as usize].clone()
     }
 
+    fn beside(&mut self) -> Beside {
+        let tokens: Vec<_> = (0..self.below(4)).map(|_| self.token()).collect();
+        Beside::new(tokens).unwrap()
+    }
+
     fn fencing(&mut self) -> Fencing {
         if self.below(8) == 0 { Fencing::Off } else { Fencing::On }
     }
@@ -69,6 +74,8 @@ async fn the_store_decides_like_the_store_in_memory() {
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(1));
     let (mut accepted, mut repeated, mut refused) = (0, 0, 0);
     let (mut conditional, mut again, mut conflicts, mut fenced) = (0, 0, 0, 0);
+    // Accepted writes of a permit below the highest token.
+    let mut below = 0;
     // The last conditional write, which its writer may send again.
     let mut sent = None;
     for step in 0..900 {
@@ -78,8 +85,10 @@ async fn the_store_decides_like_the_store_in_memory() {
         if draw.below(3) == 0 {
             let claim = (draw.below(2) == 0).then(|| draw.token());
             let read = Read { claim, owner: draw.owner() };
-            let expected = model.read(&key, &read, fencing).await.unwrap();
-            assert_eq!(ours.read(&key, &read, fencing).await.unwrap(), expected, "step {step}: {read:?}");
+            let beside = draw.beside();
+            let expected = model.read_beside(&key, &read, &beside, fencing).await.unwrap();
+            let found = ours.read_beside(&key, &read, &beside, fencing).await.unwrap();
+            assert_eq!(found, expected, "step {step}: {read:?} beside {beside}");
             continue;
         }
         let body = Bytes::from(format!("body {}", draw.below(2)));
@@ -102,16 +111,22 @@ async fn the_store_decides_like_the_store_in_memory() {
             continue;
         }
         let guard = Guard::Token { token: draw.token(), seq: WriteSeq::new(draw.below(3)) };
-        let write = Write { guard, owner: draw.owner(), body };
-        let expected = model.write(&key, &write, fencing).await.unwrap();
-        assert_eq!(ours.write(&key, &write, fencing).await.unwrap(), expected, "step {step}: {write:?}");
+        let (write, beside) = (Write { guard, owner: draw.owner(), body }, draw.beside());
+        let expected = model.write_beside(&key, &write, &beside, fencing).await.unwrap();
+        let found = ours.write_beside(&key, &write, &beside, fencing).await.unwrap();
+        assert_eq!(found, expected, "step {step}: {write:?} beside {beside}");
         match expected {
-            WriteOutcome::Accepted(_) => accepted += 1,
+            WriteOutcome::Accepted(receipt) => {
+                accepted += 1;
+                let is_highest =
+                    matches!(guard, Guard::Token { token, .. } if receipt.max_fence == Some(token));
+                below += i64::from(fencing == Fencing::On && !is_highest);
+            }
             WriteOutcome::Repeated(_) => repeated += 1,
             WriteOutcome::Refused(_) => refused += 1,
         }
     }
-    let met = [accepted, repeated, refused, conditional, again, conflicts, fenced];
+    let met = [accepted, repeated, refused, conditional, again, conflicts, fenced, below];
     assert!(met.iter().all(|count| *count > 0), "every case must come up: {met:?}");
     let logged: i64 = query(&postgres, "SELECT count(*) FROM audit_log").await[0].get(0);
     assert_eq!(logged, accepted + conditional, "each accepted write has a row, and nothing else has");
@@ -156,6 +171,34 @@ async fn an_accepted_token_outlives_a_crash_of_the_database() {
     assert!(matches!(late, WriteOutcome::Refused(_)), "{late:?}");
     let kept = store.read(&key("k"), &Read::default(), Fencing::On).await.unwrap();
     assert!(matches!(&kept, ReadOutcome::Read(snapshot) if snapshot.value == Some("new".into())), "{kept:?}");
+}
+
+#[tokio::test]
+async fn permits_outlive_a_crash_of_the_database() {
+    let stage = Stage::new().unwrap();
+    let mut postgres = Postgres::start(&stage).unwrap();
+    let store = PostgresStore::connect(&postgres.url()).await.unwrap();
+    let beside = "31,33".parse::<Beside>().unwrap();
+    let taken = store.write_beside(&key("k"), &write(34, "c:1", "c"), &beside, Fencing::On).await.unwrap();
+    assert!(matches!(taken, WriteOutcome::Accepted(_)));
+    let claim = Read { claim: FencingToken::new(33), owner: owner("b:1") };
+    assert!(matches!(store.read(&key("k"), &claim, Fencing::On).await.unwrap(), ReadOutcome::Read(_)));
+    drop(store);
+    postgres.restart().unwrap();
+    let store = PostgresStore::connect(&postgres.url()).await.unwrap();
+    let mut outcomes = Vec::new();
+    for (token, by) in [(32, "x:1"), (33, "x:1"), (33, "b:1"), (31, "a:1")] {
+        let outcome = store.write(&key("k"), &write(token, by, by), Fencing::On).await.unwrap();
+        outcomes.push(matches!(outcome, WriteOutcome::Accepted(_)));
+    }
+    assert_eq!(outcomes, [false, false, true, true], "32 had ended, and 33 is another owner's");
+    // A mutex has no permits.
+    let taken = store.write(&key("k"), &write(35, "d:1", "d"), Fencing::On).await.unwrap();
+    assert!(matches!(taken, WriteOutcome::Accepted(_)));
+    let late = store.write(&key("k"), &write(31, "a:1", "late"), Fencing::On).await.unwrap();
+    assert!(matches!(late, WriteOutcome::Refused(_)), "{late:?}");
+    let columns = query(&postgres, "SELECT permits IS NULL FROM resource_locks").await;
+    assert!(columns[0].get::<_, bool>(0), "the column of a mutex is null");
 }
 
 #[tokio::test]
