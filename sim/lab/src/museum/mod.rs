@@ -29,6 +29,8 @@ mod no_cleanup;
 mod old_session_node;
 mod one_key;
 mod overtaking_release;
+#[cfg(test)]
+mod permits;
 mod plain_redlock;
 mod prefix_deleted;
 mod queue_evicts;
