@@ -72,7 +72,23 @@ pub(super) fn hunts(results: &Results) -> String {
     let (found, hunts, hours) = (thousands(found), thousands(hunts), seconds / 3600.0);
     let found =
         format!("{found} of {hunts} hunts found their mistake, in {hours:.1} hours of processor time");
-    text + &format!("\n{found}.\nEach ran at most {} schedules.\n", caps.join(" or "))
+    text + &format!("\n{found}.\nEach ran at most {} schedules.\n{}", caps.join(" or "), later(results))
+}
+
+/// Returns a sentence on the rows that another program has measured than most; nothing if there are none.
+fn later(results: &Results) -> String {
+    let most = results.most_common_program();
+    let others = results.by(DEFAULT).filter(|row| most != Some(&row.origin.program));
+    let names: BTreeSet<String> = others.map(|row| format!("`{}`", row.key.mutant)).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = names.into_iter().collect();
+    format!(
+        "The rows of {} were measured by another version of the simulator than the others, which draws other \
+         options.\n",
+        names.join(", ")
+    )
 }
 
 fn hunted(row: &Row) -> String {

@@ -59,8 +59,8 @@ fn print_problems(problems: &[String]) -> Outcome {
     Ok(problems.is_empty())
 }
 
-/// Returns what is wrong with the rows: exhibits without one, rows without an exhibit, rows of another
-/// program or of other shares than the rest, and twins that are accused.
+/// Returns what is wrong with the rows: exhibits without one, rows without an exhibit, rows of one strategy
+/// by another program or with other shares than the rest, and twins that are accused.
 fn problems(results: &Results, portfolio: &Portfolio) -> Vec<String> {
     let of_mutant = |mutant: &Mutant| {
         let mutant = *mutant;
@@ -72,9 +72,11 @@ fn problems(results: &Results, portfolio: &Portfolio) -> Vec<String> {
     let exhibit = |row: &&Row| !meant.contains(&Key { strategy: DEFAULT.to_owned(), ..row.key.clone() });
     let foreign = results.rows.iter().filter(exhibit).map(|row| format!("{}: no such exhibit", row.key));
     let mut problems: Vec<String> = missing.chain(foreign).collect();
-    let program = most_common(&results.rows);
+    let program = results.most_common_program();
     for row in &results.rows {
-        if program.is_some_and(|program| *program != row.origin.program) {
+        // The page names those of all strategies in turns; strategies are compared with each other.
+        let is_compared = row.key.strategy != DEFAULT;
+        if is_compared && program.is_some_and(|program| *program != row.origin.program) {
             problems.push(format!("{}: measured by another program than the other rows", row.key));
         }
         let shares = &row.origin.shares;
@@ -91,15 +93,6 @@ fn problems(results: &Results, portfolio: &Portfolio) -> Vec<String> {
 fn portfolio_of(row: &Row, all: &Portfolio) -> Portfolio {
     let name = row.key.strategy.split(' ').next().unwrap_or_default();
     name.parse::<Strategy>().map_or_else(|_| all.clone(), Portfolio::only)
-}
-
-/// Returns the program that measured most of the rows.
-fn most_common(rows: &[Row]) -> Option<&String> {
-    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
-    for row in rows {
-        *counts.entry(&row.origin.program).or_default() += 1;
-    }
-    counts.into_iter().max_by_key(|(_, count)| *count).map(|(program, _)| program)
 }
 
 /// Returns each page with its sections written from the results.
@@ -179,10 +172,16 @@ mod tests {
     fn a_row_of_another_program_or_other_shares_is_named() {
         let mut results = complete();
         results.rows[3].origin.program = "2".to_owned();
+        assert_eq!(found(&results), Vec::<String>::new());
+        let named = format!("The rows of `{}` were measured by another version", results.rows[3].key.mutant);
+        assert!(exhibits::hunts(&results).contains(&named), "{}", exhibits::hunts(&results));
+        results.rows[3].key.strategy = "uniform".to_owned();
         let key = results.rows[3].key.to_string();
-        assert_eq!(found(&results), [format!("{key}: measured by another program than the other rows")]);
+        let other = format!("{key}: measured by another program than the other rows");
+        assert!(found(&results).contains(&other), "{:?}", found(&results));
         let mut results = complete();
         results.rows[3].origin.shares = "uniform 1".to_owned();
+        let key = results.rows[3].key.to_string();
         let problem = &found(&results)[0];
         assert!(problem.starts_with(&format!("{key}: measured with the shares uniform 1,")), "{problem}");
     }

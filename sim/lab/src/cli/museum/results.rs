@@ -134,6 +134,15 @@ pub(super) fn median(values: &[u64]) -> u64 {
 }
 
 impl Results {
+    /// Returns the program that measured most of the rows.
+    pub(super) fn most_common_program(&self) -> Option<&String> {
+        let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+        for row in &self.rows {
+            *counts.entry(&row.origin.program).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(program, _)| program)
+    }
+
     /// Reads the results in the file; none if there is no such file.
     ///
     /// # Errors
