@@ -6,6 +6,8 @@
 //! (`stale_write` judges them). A write of an unnamed owner counts as a change for the others, and is not
 //! judged itself.
 //!
+//! Permits of a semaphore keep nobody else from writing, so updates under them are not judged.
+//!
 //! A conditional write (`conditional_accepted`) names the version that its writer has seen. If the history
 //! has no read of the writer, that version counts, so that writes of unnamed owners are judged, too.
 //!
@@ -15,14 +17,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Rules;
+use super::capacity::{Capacities, Capacity};
 use super::holders::Holders;
 use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Kind, Name};
 
-#[derive(Default)]
 pub(super) struct LostUpdate<'h> {
+    capacities: Capacities<'h>,
     resources: BTreeMap<&'h Name, Resource<'h>>,
 }
 
@@ -62,11 +65,14 @@ struct Knowledge {
 }
 
 impl<'h> Judge<'h> for LostUpdate<'h> {
-    fn of(_: &Rules) -> Option<Self> {
-        Some(Self::default())
+    fn of(rules: &Rules) -> Option<Self> {
+        Some(Self { capacities: Capacities::of(rules), resources: BTreeMap::new() })
     }
 
     fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
+        if event.kind.key().is_some_and(|key| matches!(self.capacities.of_key(key), Capacity::Permits(_))) {
+            return;
+        }
         let holders = &state.holders;
         let at = event.at;
         let (key, owner, guard, version) = match &event.kind {

@@ -79,6 +79,21 @@ fn the_number_of_permits_is_that_of_the_requests() {
 }
 
 #[test]
+fn an_update_under_a_permit_is_not_lost() {
+    let judge = |capacity| {
+        let mut story = inside(["a", "b", "c"]);
+        story.truncate(6);
+        story.extend([(1, "resource", claimed("a", 1, 0)), (2, "resource", accepted("b", 2, 1))]);
+        story.push((3, "resource", accepted("a", 1, 2)));
+        lines(&judge(capacity, story))
+    };
+    let kept = judge(Capacity::Permits(2));
+    assert!(!kept.iter().any(|line| line.starts_with("lost_update")), "{kept:?}");
+    let lost = judge(Capacity::Mutex);
+    assert!(lost.iter().any(|line| line.starts_with("lost_update")), "{lost:?}");
+}
+
+#[test]
 fn a_permit_that_is_free_again_may_be_taken() {
     for end in [crashed(), left("a", 1)] {
         let mut story = inside(["a", "b", "c"]);

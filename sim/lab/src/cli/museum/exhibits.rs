@@ -85,8 +85,7 @@ fn later(results: &Results) -> String {
     }
     let names: Vec<String> = names.into_iter().collect();
     format!(
-        "The rows of {} were measured by another version of the simulator than the others, which draws other \
-         options.\n",
+        "Measured by another version of the simulator than the others, which draws other options:\n{}.\n",
         names.join(", ")
     )
 }

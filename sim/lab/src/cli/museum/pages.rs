@@ -173,7 +173,7 @@ mod tests {
         let mut results = complete();
         results.rows[3].origin.program = "2".to_owned();
         assert_eq!(found(&results), Vec::<String>::new());
-        let named = format!("The rows of `{}` were measured by another version", results.rows[3].key.mutant);
+        let named = format!("which draws other options:\n`{}`.", results.rows[3].key.mutant);
         assert!(exhibits::hunts(&results).contains(&named), "{}", exhibits::hunts(&results));
         results.rows[3].key.strategy = "uniform".to_owned();
         let key = results.rows[3].key.to_string();
