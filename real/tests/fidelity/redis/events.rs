@@ -73,6 +73,17 @@ const EVENTS: [&str; 49] = [
     "PSUBSCRIBE",
 ];
 
+/// The first commands of a script: most commands on collections change one that is there.
+const FILLING: [&str; 7] = [
+    "HSET h a 1 b 2 v 3",
+    "RPUSH l a b c v a",
+    "SADD s a b c v",
+    "SADD t b c",
+    "ZADD z 1 a 2 b 3 c",
+    "SET a v",
+    "SET b 5 EX 1000",
+];
+
 /// The settings of a script.
 const CLASSES: &[&str] = &["KEAnm", "KEAnm", "KEAnm", "KEAnm", "Kg$lshz", "Eglnm", "KEmszh$", "KA", "An", ""];
 
@@ -91,7 +102,10 @@ pub(crate) fn scripts() -> impl Strategy<Value = Script> {
         !command.words.iter().any(is_time)
     });
     let commands = prop_oneof![20 => drawn, 1 => lua::collections()];
-    (select(CLASSES), vec(commands, 1..20)).prop_map(|(classes, commands)| Script { classes, commands })
+    (select(CLASSES), vec(commands, 1..20)).prop_map(|(classes, drawn)| {
+        let filling = FILLING.map(|text| Command::new(text, text.split(' ').map(Word::text).collect()));
+        Script { classes, commands: filling.into_iter().chain(drawn).collect() }
+    })
 }
 
 /// A server with a client, and the listener that gets the events.

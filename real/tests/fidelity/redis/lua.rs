@@ -230,7 +230,7 @@ fn shipping() -> impl Strategy<Value = Drawn> {
         };
         if script.name.ends_with("acquire_permit.lua") {
             // Permits.
-            args.push("2".to_owned());
+            args.push(if has_third { "1" } else { "2" }.to_owned());
         }
         args.extend(third.filter(|_| has_third).map(str::to_owned));
         if script.name.ends_with("many.lua") {

@@ -26,7 +26,7 @@ const OTHER: &[&str] = &[
     "EXEC now",
     "BLPOP nosuch 0.001",
     "LPUSH list x y",
-    "BLPOP list 0",
+    "BLPOP list 0.001",
     "PUBSUB NUMPAT",
     "ZADD sorted 1 a",
     "GETEX a PX 100000",

@@ -49,7 +49,7 @@ impl Core {
         if client.wake.is_none() {
             return Ok(None);
         }
-        let reply = channels::while_listening(self, client, command.name, args)?;
+        let reply = channels::while_listening(self, client, command, args)?;
         if reply.is_some() {
             self.show(client, args);
         } else if self.state.channels.is_monitor(client.id) && command.is_kept_from_monitors() {

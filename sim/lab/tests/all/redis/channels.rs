@@ -77,6 +77,10 @@ fn a_client_of_patterns_may_send_only_the_commands_of_subscribers() {
             "only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         assert_eq!(client.call("GET a").await, format!("-ERR Can't execute 'get': {refused}"));
         assert_eq!(
+            client.call("PUBSUB NUMPAT").await,
+            format!("-ERR Can't execute 'pubsub|numpat': {refused}")
+        );
+        assert_eq!(
             client.call("EXEC").await,
             format!("-EXECABORT Transaction discarded because of: Can't execute 'exec': {refused}")
         );

@@ -97,6 +97,17 @@ pub(crate) enum Lookup {
     WrongArity(Cow<'static, str>),
 }
 
+impl Command {
+    /// Returns the name that errors show: with the subcommand, if it has one, such as `pubsub|channels`.
+    pub(crate) fn full_name(&self, args: Args<'_>) -> Cow<'static, str> {
+        let wanted = |(name, _): &&(&str, i32)| args.at(1).eq_ignore_ascii_case(name.as_bytes());
+        match self.subcommands.iter().filter(|_| args.len() > 1).find(wanted) {
+            Some((name, _)) => format!("{}|{name}", self.name).into(),
+            None => self.name.into(),
+        }
+    }
+}
+
 /// Finds the command of `version` that `args` name. There must be at least one word.
 pub(crate) fn look_up(args: Args<'_>, version: Version) -> Lookup {
     let Some(command) = table::find(args.at(0), version) else { return Lookup::Unknown };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::servers::redis::channels::Topic;
+use crate::servers::redis::command::Command;
 use crate::servers::redis::core::{Client, Core};
 use crate::servers::redis::reply::{Protocol, Reply};
 use crate::servers::redis::request::Args;
@@ -66,21 +67,22 @@ pub(crate) fn monitor(core: &mut Core, client: &mut Client) -> Reply {
 pub(crate) fn while_listening(
     core: &Core,
     client: &Client,
-    command: &str,
+    command: &Command,
     args: Args<'_>,
 ) -> Result<Option<Reply>, Reply> {
     if client.protocol == Protocol::Resp3 || core.state.channels.count(client.id) == 0 {
         return Ok(None);
     }
-    if command == "ping" && args.len() <= 2 {
+    if command.name == "ping" && args.len() <= 2 {
         let text: &[u8] = if args.len() == 2 { args.at(1) } else { b"" };
         return Ok(Some(Reply::Array(vec![Reply::bulk("pong"), Reply::bulk(text)])));
     }
-    if ALLOWED.contains(&command) {
+    if ALLOWED.contains(&command.name) {
         return Ok(None);
     }
     Err(Reply::error_text(format!(
-        "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
-         are allowed in this context"
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
+         are allowed in this context",
+        command.full_name(args)
     )))
 }
