@@ -48,9 +48,9 @@ fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
 impl Command {
     /// Returns true if monitors are not shown the command: it administers the server.
     pub(crate) fn is_hidden(&self, args: Args<'_>) -> bool {
-        use ServerCommand::{Client, Config, Monitor, Psync, ReplConf, ReplicaOf, Role};
+        use ServerCommand::{Client, Config, Monitor, Psync, ReplConf, ReplicaOf};
         match self.run {
-            Run::Server(Config | Monitor | Psync | ReplConf | ReplicaOf | Role) => true,
+            Run::Server(Config | Monitor | Psync | ReplConf | ReplicaOf) => true,
             Run::Server(Client) => {
                 [&b"list"[..], b"no-evict"].iter().any(|name| args.at(1).eq_ignore_ascii_case(name))
             }

@@ -41,10 +41,11 @@ fn a_monitor_is_shown_commands_after_they_ran() {
         }
         client.call_words(&["ECHO", "a b\n"]).await;
         assert_eq!(
-            lines(&mut monitor, 8).await,
+            lines(&mut monitor, 9).await,
             [
                 r#"[0 app:1] "set" "a" "\xc3\xa9\"""#,
                 r#"[0 app:1] "CLIENT" "ID""#,
+                r#"[0 app:1] "ROLE""#,
                 r#"[3 app:1] "SELECT" "3""#,
                 r#"[3 app:1] "INCR" "a""#,
                 r#"[3 app:1] "LPUSH" "b" "x""#,
