@@ -1,8 +1,8 @@
 //! Several keys at once: acquires them in one order, so that no two clients wait for each other.
 //!
 //! Source: the ordering of resources by J. W. Havender, "Avoiding deadlock in multitasking systems", IBM
-//! Systems Journal 7(2), 1968. All clients request in one order, so whoever holds the last of the keys that
-//! are waited for waits for none: a circle of waiters can't close.
+//! Systems Journal 7(2), 1968. All clients request in one order. The client that holds the last of the
+//! awaited keys therefore waits for no other key, so a circle of waiters can't close.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -63,7 +63,7 @@ pub(super) enum Sight {
     Gone,
 }
 
-/// The claims directly ahead in the queue: as many as there are permits, if there are so many.
+/// The claims directly ahead in the queue, at most one for each permit.
 ///
 /// A claim is served once fewer are ahead than there are permits. So long as each of these is there, it is
 /// not: they are the only ones worth watching.

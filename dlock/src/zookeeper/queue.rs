@@ -8,8 +8,8 @@ pub(super) fn find<'a>(names: &'a [String], guid: &str) -> Option<&'a str> {
     names.iter().map(String::as_str).find(|name| name.starts_with(&prefix) && entry_number(name).is_some())
 }
 
-/// Returns the names of the entries directly ahead of the one numbered `own`, the nearest first: as many as
-/// there are `permits`, if there are so many. The entry is served once fewer are ahead.
+/// Returns the names of the entries directly ahead of the one numbered `own`, the nearest first, at most
+/// `permits` of them. The entry is served once fewer than `permits` are ahead.
 ///
 /// Only these are worth watching: so long as each of them is there, the entry is not served. If all watched
 /// the first, each release would wake all.

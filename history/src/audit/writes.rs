@@ -6,8 +6,8 @@
 //! stored nothing.
 //!
 //! N holders of N permits may write in any order. A write is judged against a newer holder only if its own
-//! permit was gone when that one got its own, by the servers' events: the resource that is told the tokens
-//! that are live with each new one can refuse it.
+//! permit was gone when that one got its own, by the servers' events. A resource can refuse such a write if
+//! each grant names the other live tokens.
 //!
 //! A conditional write (`conditional_accepted`) carries no token, and its position is below all tokens: on a
 //! key that holders of a lock read or write, it bypasses the fence. On a key without such holders it is

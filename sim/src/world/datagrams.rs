@@ -2,8 +2,8 @@
 //!
 //! A datagram arrives after the latency of its link. A cut link loses it. Any other link loses, doubles and
 //! delays some at random; all others stay in order. Those that a process sends to itself always arrive. A
-//! datagram is dropped when it arrives if no socket takes it or the socket's buffer is full. Nobody is told
-//! of a loss.
+//! datagram is dropped when it arrives if no socket takes it or the socket's buffer is full. The
+//! sender gets no error for a lost one.
 
 mod socket;
 

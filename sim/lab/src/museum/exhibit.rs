@@ -71,6 +71,15 @@ impl Exhibit {
         Self { suits: Some(suit), ..self }
     }
 
+    /// Makes the lock a semaphore of two permits, in the form that has permits.
+    pub(super) fn of_permits(self) -> Self {
+        self.suited(|options| {
+            options.permits = Some(2);
+            options.etcd = Default::default();
+            options.workers.iter_mut().for_each(|worker| worker.release = Default::default());
+        })
+    }
+
     /// Creates an exhibit of a lock on several Redis servers.
     pub(super) fn redlock(flaw: Flaw) -> Self {
         Self::default().and_redlock(flaw)

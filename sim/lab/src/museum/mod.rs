@@ -58,15 +58,14 @@ mod validity_from_reply;
 mod wall_clock;
 mod write_after_release;
 
-pub use subject::{Museum, load, run, run_with};
-
 use exhibit::Exhibit;
 use history::VerdictKind as Verdict;
 use plain_redlock::Flaw;
 use scripted::{ByOwner, InOneStep};
 use sim::explore::{Broken, Violation};
+pub use subject::{Museum, load, run, run_with};
 
-use crate::{Etcd, Options, ReleaseMode, System};
+use crate::{Options, System};
 
 /// Declares the mutants: each with its number, its name in schedule files, its file, the place where it was
 /// seen, the verdicts that convict it on the schedule aimed at it, and its exhibit.
@@ -326,13 +325,13 @@ mutants! {
     /// A semaphore removes the permits that are over by the clock of the client that asks.
     ClientClock = "client-clock", R14 in client_clock,
         from "redis-semaphore's `Semaphore`; Carlson, \"Redis in Action\", 6.3.1", shows [Verdict::TwoValid]
-        => Exhibit::redis::<client_clock::ClientClock>().counting().suited(two_permits),
+        => Exhibit::redis::<client_clock::ClientClock>().counting().of_permits(),
     /// A semaphore on a queue grants one permit more than there are.
     OnePermitMore = "one-permit-more", R15 in one_permit_more,
         from "common where those ahead are counted with `<=`", shows [Verdict::TwoValid]
         => Exhibit::etcd::<one_permit_more::OnePermitMore>()
             .and_zookeeper::<one_permit_more::OnePermitMore>()
-            .suited(two_permits),
+            .of_permits(),
     /// The worker writes after it has released.
     WriteAfterRelease = "write-after-release", R13 in write_after_release,
         from "common where a write is deferred", shows [Verdict::AfterRelease]
@@ -341,13 +340,6 @@ mutants! {
     UnorderedKeys = "unordered-keys", R16 in unordered_keys,
         from "common where one account pays to another", shows [Verdict::Stuck]
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
-}
-
-/// Makes the lock a semaphore, in the form that has permits.
-fn two_permits(options: &mut Options) {
-    options.permits = Some(2);
-    options.etcd = Etcd::default();
-    options.workers.iter_mut().for_each(|worker| worker.release = ReleaseMode::Script);
 }
 
 impl Mutant {

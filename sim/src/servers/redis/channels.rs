@@ -44,7 +44,7 @@ pub(crate) struct Wake {
     pub(crate) overrun: Notify,
 }
 
-/// What a client subscribes to.
+/// The target of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topic {
     /// One channel.
