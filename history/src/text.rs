@@ -208,6 +208,19 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::ClockRate { rate } => format!("its clocks run at {}", *rate as f64 / 1e9),
         // A clean shutdown has the same event, but is no crash.
         Kind::ProcessCrashed { detail } => detail.as_ref().map_or("crashed", Name::as_str).to_owned(),
+        Kind::TaskDue { key: of, task } => format!("task {task} of {} is due", key(of)),
+        Kind::TaskStarted { key: of, token, task, .. } => {
+            format!("starts task {task} of {} token={token}", key(of))
+        }
+        Kind::TaskSent { key: of, token, task, .. } => {
+            format!("commits task {task} of {} token={token}", key(of))
+        }
+        Kind::TaskEnded { token, task, outcome, .. } => {
+            format!("its task {task} token={token}: {}", in_words(outcome))
+        }
+        Kind::TasksPassed { key: of, task, outcome } => {
+            format!("tasks of {} up to {task}: {}", key(of), in_words(outcome))
+        }
     }
 }
 

@@ -50,6 +50,11 @@ crate::names! {
         /// A client wrote, or was inside its critical section with another one, after it had begun to
         /// release.
         AfterRelease = "after_release",
+        /// A task, such as a tick of a schedule, was committed twice, or ran again after its commit was
+        /// acknowledged.
+        RanTwice = "ran_twice",
+        /// A task that had to run was passed over: it was never committed.
+        TaskLost = "task_lost",
     }
 }
 
@@ -159,6 +164,17 @@ impl VerdictKind {
                     it; no failure of others explains that.",
                 rule: "Once a client releases its lock, it neither writes nor works on.",
                 about: About::Lock,
+            },
+            Self::RanTwice => Words {
+                explained: "A task that must run once, such as a tick of a schedule or a job of a queue, \
+                    took effect twice, or ran again although its worker knew that it was done.",
+                rule: "A task is committed once, and does not run again once its commit is acknowledged.",
+                about: About::Resource,
+            },
+            Self::TaskLost => Words {
+                explained: "A task that had to run was passed over: nobody did it, and nobody will.",
+                rule: "A task that is due is committed, unless the policy skips it or gives it up.",
+                about: About::Resource,
             },
         }
     }

@@ -40,7 +40,12 @@ impl Kind {
             | Self::KeyExtended { key, .. }
             | Self::KeyDeleted { key, .. }
             | Self::KeyExpired { key, .. }
-            | Self::WaiterGone { key, .. } => Some(key),
+            | Self::WaiterGone { key, .. }
+            | Self::TaskDue { key, .. }
+            | Self::TaskStarted { key, .. }
+            | Self::TaskSent { key, .. }
+            | Self::TaskEnded { key, .. }
+            | Self::TasksPassed { key, .. } => Some(key),
             Self::WorkerStep { key, .. } => key.as_ref(),
             Self::PointPassed { .. }
             | Self::ServerStopped { .. }

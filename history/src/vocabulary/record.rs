@@ -130,6 +130,8 @@ fields! {
     detail Detail = "detail": Name;
     /// the first 8 bytes of the body's SHA-256, in hexadecimal.
     body Body = "body": Name;
+    /// the number of a task: the time of a tick in milliseconds of Unix time, or the number of a job.
+    task Task = "task": u64;
 }
 
 /// A record that is no event of the vocabulary.

@@ -126,6 +126,24 @@ macro_rules! with_lease_events {
                 /// The event's process died, and all its work with it.
                 ProcessCrashed = "process_crashed" { detail: Option<Name> }
             }
+            "worker" {
+                /// A task must run: a tick of a schedule is due, or a queue has stored a job.
+                TaskDue = "task_due" { key: Name, task: u64 }
+                /// The worker begins to run a task.
+                TaskStarted = "task_started" { key: Name, owner: Option<Name>, token: u64, task: u64 }
+                /// The worker is about to send the write that commits the task; `seq` is that of the write.
+                TaskSent = "task_sent" {
+                    key: Name, owner: Option<Name>, token: u64, seq: Option<u64>, task: u64
+                }
+                /// The worker is done with a task: `done` if its commit was acknowledged, `dead` if it will
+                /// not run any more.
+                TaskEnded = "task_ended" {
+                    key: Name, owner: Option<Name>, token: u64, task: u64, outcome: Option<Name>
+                }
+                /// The worker found no task left up to this number: all are `done`, or `skipped` by the
+                /// policy.
+                TasksPassed = "tasks_passed" { key: Name, task: u64, outcome: Option<Name> }
+            }
         }
     };
 }

@@ -292,5 +292,7 @@ fn outcome(verdict: &Verdict, names: &Names) -> String {
         }
         VerdictKind::Idle => format!("{key} was still free at {at} while {one} waited"),
         VerdictKind::AfterRelease => format!("{one} went on at {at} after its own release of {key}"),
+        VerdictKind::RanTwice => format!("{one} ran a task of {key} that {other} had done"),
+        VerdictKind::TaskLost => format!("a task of {key} was passed over at {at}"),
     }
 }

@@ -1,0 +1,177 @@
+//! `ran_twice`: a task was committed twice, or started again after its commit was acknowledged. `task_lost`:
+//! a task that had to run was passed over.
+//!
+//! A task is a unit of work that must take effect once: a tick of a schedule, a job of a queue. Its commit is
+//! the write that `task_sent` announces, once the resource has accepted it; a store without events is judged
+//! by `task_ended` with the outcome `done`. A task may start again as long as no commit of it was
+//! acknowledged: its worker may have died.
+//!
+//! A task is lost if a worker finds that all tasks up to its number are done (`tasks_passed`), while it was
+//! due and has no commit, was not skipped by the policy, and was not given up (`dead`).
+//!
+//! Source: exactly-once effect by a durable transition, Computing Series, part 018, sections 22 and 23;
+//! Helland, "Idempotence Is Not a Medical Condition" (2012).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Rules;
+use super::judge::{Judge, State};
+use super::verdict::{VerdictKind, Verdicts};
+use crate::events::{Event, Nanos};
+use crate::vocabulary::{Kind, Name};
+
+/// The tasks of all keys.
+#[derive(Default)]
+pub(super) struct Tasks<'h>(BTreeMap<&'h Name, Work<'h>>);
+
+/// The tasks of one key.
+#[derive(Default)]
+struct Work<'h> {
+    /// The task that each write commits.
+    sent: BTreeMap<(By<'h>, Option<u64>), u64>,
+    committed: BTreeMap<u64, Commit<'h>>,
+    /// The tasks that must run and have no commit, with the time since which they are due and the process
+    /// that said so.
+    due: BTreeMap<u64, (Nanos, &'h Name)>,
+    /// The runs that have made a verdict.
+    convicted: BTreeSet<(u64, By<'h>)>,
+}
+
+/// A grant: its owner and its token.
+type By<'h> = (Option<&'h Name>, u64);
+
+struct Commit<'h> {
+    by: By<'h>,
+    process: Name,
+    at: Nanos,
+    /// The time at which a worker had the answer.
+    acknowledged: Option<Nanos>,
+}
+
+impl<'h> Judge<'h> for Tasks<'h> {
+    fn of(_: &Rules) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
+        let at = event.at;
+        match &event.kind {
+            Kind::TaskDue { key, task } => {
+                let work = self.of(key);
+                if !work.committed.contains_key(task) {
+                    work.due.entry(*task).or_insert((at, &event.process));
+                }
+            }
+            Kind::TaskStarted { key, owner, token, task } => {
+                let run = Run { key, task: *task, by: (owner.as_ref(), *token), at };
+                self.of(key).start(run, &event.process, verdicts);
+            }
+            Kind::TaskSent { key, owner, token, seq, task } => {
+                self.of(key).sent.insert(((owner.as_ref(), *token), *seq), *task);
+            }
+            Kind::WriteAccepted { key, owner, token, seq, .. } => {
+                let Some(work) = self.0.get_mut(key) else { return };
+                let by = (owner.as_ref(), *token);
+                let Some(task) = work.sent.get(&(by, *seq)).copied() else { return };
+                let process = state.holders.process(key, owner.as_ref(), *token);
+                work.commit(Run { key, task, by, at }, process, verdicts);
+            }
+            Kind::TaskEnded { key, owner, token, task, outcome } => {
+                let run = Run { key, task: *task, by: (owner.as_ref(), *token), at };
+                let outcome = outcome.as_ref().map(Name::as_str);
+                self.of(key).end(run, &event.process, outcome, verdicts);
+            }
+            Kind::TasksPassed { key, task, outcome } => {
+                let is_skipped = outcome.as_ref().is_some_and(|outcome| outcome.as_str() == "skipped");
+                self.of(key).pass(key, (*task, at), (&event.process, is_skipped), verdicts);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'h> Tasks<'h> {
+    fn of(&mut self, key: &'h Name) -> &mut Work<'h> {
+        self.0.entry(key).or_default()
+    }
+}
+
+/// A run of a task by the holder of a grant.
+#[derive(Clone, Copy)]
+struct Run<'h> {
+    key: &'h Name,
+    task: u64,
+    by: By<'h>,
+    at: Nanos,
+}
+
+impl<'h> Work<'h> {
+    fn start(&mut self, run: Run<'h>, process: &Name, verdicts: &mut Verdicts) {
+        let Some((commit, acknowledged)) =
+            self.committed.get(&run.task).and_then(|commit| Some((commit, commit.acknowledged?)))
+        else {
+            return;
+        };
+        if self.convicted.insert((run.task, run.by)) {
+            let detail = format!(
+                "{process} (token {}) started task {} at {}, and {} (token {}) had the answer to its commit \
+                 at {acknowledged}",
+                run.by.1, run.task, run.at, commit.process, commit.by.1,
+            );
+            let processes = [process, &commit.process];
+            verdicts.convict(VerdictKind::RanTwice, run.at, run.key, &processes, detail);
+        }
+    }
+
+    fn commit(&mut self, run: Run<'h>, process: Name, verdicts: &mut Verdicts) {
+        let Run { task, by, at, .. } = run;
+        self.due.remove(&task);
+        match self.committed.get(&task) {
+            None => drop(self.committed.insert(task, Commit { by, process, at, acknowledged: None })),
+            Some(first) if first.by == by => {}
+            Some(first) => {
+                if self.convicted.insert((task, by)) {
+                    let detail = format!(
+                        "{process} (token {}) committed task {task} at {at}, and {} (token {}) had committed \
+                         it at {}",
+                        by.1, first.process, first.by.1, first.at,
+                    );
+                    let processes = [&process, &first.process];
+                    verdicts.convict(VerdictKind::RanTwice, at, run.key, &processes, detail);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, run: Run<'h>, process: &Name, outcome: Option<&str>, verdicts: &mut Verdicts) {
+        match outcome {
+            Some("done") => {
+                self.commit(run, process.clone(), verdicts);
+                if let Some(commit) = self.committed.get_mut(&run.task) {
+                    commit.acknowledged.get_or_insert(run.at);
+                }
+            }
+            Some("dead") => drop(self.due.remove(&run.task)),
+            _ => {}
+        }
+    }
+
+    /// Ends the tasks up to `last`, of which none is left.
+    fn pass(
+        &mut self,
+        key: &'h Name,
+        (last, at): (u64, Nanos),
+        (process, is_skipped): (&Name, bool),
+        verdicts: &mut Verdicts,
+    ) {
+        let later = last.checked_add(1).map(|next| self.due.split_off(&next)).unwrap_or_default();
+        let passed = std::mem::replace(&mut self.due, later);
+        for (task, (since, by)) in passed.into_iter().filter(|_| !is_skipped) {
+            let detail = format!(
+                "task {task} was due at {since} by {by}, and {process} found at {at} that none up to {last} \
+                 is left: it has no commit, and no policy skipped it"
+            );
+            verdicts.convict(VerdictKind::TaskLost, at, key, &[process], detail);
+        }
+    }
+}

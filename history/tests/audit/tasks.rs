@@ -1,0 +1,104 @@
+use history::{Kind, Verdict, VerdictKind};
+
+use crate::story::{accepted, acquired, judge, key, lines, only, owner};
+
+fn due(task: u64) -> Kind {
+    Kind::TaskDue { key: key(), task }
+}
+
+fn started(worker: &str, token: u64, task: u64) -> Kind {
+    Kind::TaskStarted { key: key(), owner: Some(owner(worker)), token, task }
+}
+
+fn sent(worker: &str, token: u64, task: u64) -> Kind {
+    Kind::TaskSent { key: key(), owner: Some(owner(worker)), token, seq: None, task }
+}
+
+fn ended(worker: &str, token: u64, task: u64, outcome: &str) -> Kind {
+    let (owner, outcome) = (Some(owner(worker)), Some(outcome.into()));
+    Kind::TaskEnded { key: key(), owner, token, task, outcome }
+}
+
+fn passed(task: u64, outcome: &str) -> Kind {
+    Kind::TasksPassed { key: key(), task, outcome: Some(outcome.into()) }
+}
+
+/// Judges what follows a run of task 7 by `a` up to the acceptance of its commit.
+fn after_a_run<const N: usize>(events: [(u64, &'static str, Kind); N]) -> Vec<Verdict> {
+    let run = [
+        (0, "a", acquired("a", 1)),
+        (1, "a", due(7)),
+        (2, "a", started("a", 1, 7)),
+        (3, "a", sent("a", 1, 7)),
+        (4, "resource", accepted("a", 1, 1)),
+    ];
+    judge(run.into_iter().chain(events))
+}
+
+#[test]
+fn a_task_that_is_committed_twice_is_convicted() {
+    let verdicts = after_a_run([
+        (10, "b", acquired("b", 2)),
+        (11, "b", started("b", 2, 7)),
+        (12, "b", sent("b", 2, 7)),
+        (13, "resource", accepted("b", 2, 2)),
+        (14, "b", ended("b", 2, 7, "done")),
+    ]);
+    let verdict = only(VerdictKind::RanTwice, &verdicts);
+    assert_eq!(
+        verdict.detail,
+        "b (token 2) committed task 7 at 0.013, and a (token 1) had committed it at 0.004"
+    );
+}
+
+#[test]
+fn a_task_may_start_again_until_its_commit_is_acknowledged() {
+    assert_eq!(after_a_run([(10, "b", started("b", 2, 7))]), []);
+    let verdicts = after_a_run([(5, "a", ended("a", 1, 7, "done")), (10, "b", started("b", 2, 7))]);
+    let verdict = only(VerdictKind::RanTwice, &verdicts);
+    assert_eq!(
+        verdict.detail,
+        "b (token 2) started task 7 at 0.010, and a (token 1) had the answer to its commit at 0.005"
+    );
+}
+
+#[test]
+fn the_next_task_and_a_refused_commit_are_no_second_run() {
+    assert_eq!(
+        after_a_run([
+            (5, "a", ended("a", 1, 7, "done")),
+            (10, "b", started("b", 2, 8)),
+            (11, "b", sent("b", 2, 8)),
+            (12, "resource", accepted("b", 2, 2)),
+            (13, "a", ended("a", 1, 7, "done")),
+            (14, "c", sent("c", 3, 7)),
+            (15, "c", ended("c", 3, 7, "refused")),
+        ]),
+        []
+    );
+}
+
+#[test]
+fn a_store_without_events_is_judged_by_the_answers() {
+    let done = |worker| ended(worker, 1, 7, "done");
+    assert_eq!(lines(&judge([(1, "a", done("a")), (2, "b", done("b"))])), ["ran_twice b a"]);
+    assert_eq!(judge([(1, "a", done("a")), (2, "a", done("a"))]), []);
+}
+
+#[test]
+fn a_due_task_that_is_passed_over_is_lost() {
+    let verdicts = judge([(1, "a", due(7)), (2, "a", due(9)), (3, "b", passed(8, "done"))]);
+    let verdict = only(VerdictKind::TaskLost, &verdicts);
+    assert!(verdict.detail.starts_with("task 7 was due at 0.001 by a, and b found"), "{}", verdict.detail);
+}
+
+#[test]
+fn a_task_that_is_done_skipped_or_dead_is_not_lost() {
+    assert_eq!(after_a_run([(9, "b", passed(7, "done"))]), []);
+    assert_eq!(after_a_run([(8, "b", due(7)), (9, "b", passed(u64::MAX, "done"))]), []);
+    assert_eq!(judge([(1, "a", due(7)), (2, "b", passed(7, "skipped")), (3, "b", passed(9, "done"))]), []);
+    assert_eq!(
+        judge([(1, "a", due(7)), (2, "b", ended("b", 1, 7, "dead")), (3, "b", passed(9, "done"))]),
+        []
+    );
+}
