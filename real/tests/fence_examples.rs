@@ -96,6 +96,19 @@ fn a_late_buyer_is_refunded_and_the_lock_alone_sells_twice() {
 }
 
 #[test]
+fn a_tick_makes_one_invoice() {
+    let expected = [
+        "token 1 begins the tick, attempt 1",
+        "token 2 begins the tick, attempt 2",
+        "the second machine made the invoice",
+        "the first machine came too late: its invoice is dropped",
+        "the third machine found the tick done",
+        "1 invoice",
+    ];
+    assert_eq!(run_with_lock("invoice_cron"), expected);
+}
+
+#[test]
 fn a_ledger_balances_after_a_late_transfer() {
     let expected = [
         "first, transfer 1: posted",

@@ -46,13 +46,16 @@
 //! 4. [`client`]: writes and reads over HTTP, with retries after a lost answer.
 //! 5. [`update`]: a read-modify-write without a lock, by conditional writes.
 //! 6. [`worker`]: does what a careful user of a lock does, with a pause at each step.
-//! 7. [`event`]: the events that a store emits.
-//! 8. [`bearer`]: the secrets by which clients and operators show who they are.
+//! 7. [`cron`]: runs each tick of a schedule once.
+//! 8. [`event`]: the events that a store emits.
+//! 9. [`bearer`]: the secrets by which clients and operators show who they are.
 
 // The bearer tokens of clients and operators.
 pub mod bearer;
 // The client of the service: writes, reads and claims, with their errors.
 pub mod client;
+// Runs each tick of a schedule once, under a lock.
+pub mod cron;
 // The events with the target `resource`.
 pub mod event;
 // Bytes in hexadecimal.
@@ -80,5 +83,5 @@ pub use ::fence::{
 /// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.
 #[doc(hidden)]
 pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
-    [http::probe::ALL, client::probe::ALL, worker::probe::ALL, update::probe::ALL].concat()
+    [http::probe::ALL, client::probe::ALL, worker::probe::ALL, update::probe::ALL, cron::probe::ALL].concat()
 }

@@ -15,11 +15,15 @@
 //!    `Entry` is the write that it judges, and `Stop` each reason not to go on. `migrate` creates the tables.
 //! 4. After a refusal: [`Refusal::proof`] says what it proves, [`Policy`] the [`NextStep`]. `http` (feature
 //!    `axum`) answers such outcomes with 409 or 503, and reads the headers of a fenced request.
-//! 5. Without these tables: [`FencedTable`] checks and writes in one statement, [`VersionedTable`] needs no
+//! 5. A cron: [`cron`] says which ticks of a schedule are due (pure); `claim_ticks`, `begin_tick` and
+//!    `finish_tick` run them once each, in the caller's transaction.
+//! 6. Without these tables: [`FencedTable`] checks and writes in one statement, [`VersionedTable`] needs no
 //!    lock, [`TokenLog`] only inserts. `examples/alternatives.rs` compares them, and advisory locks.
 
 // The tokens of the other permits of a semaphore.
 mod beside;
+// Ticks of a schedule that run once each.
+pub mod cron;
 // The digest of a body.
 mod digest;
 // Answers over HTTP and the headers of a fenced request, for axum.
@@ -57,6 +61,8 @@ pub use table::{FencedTable, NotApplied, TokenLog, TooLarge, VersionedTable, big
 #[cfg(feature = "mysql")]
 pub use transaction::MYSQL_MIGRATIONS;
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
-pub use transaction::{CHECK, MIGRATIONS};
+pub use transaction::{CHECK, MIGRATIONS, PostgresTransaction, begin_tick, claim_ticks, finish_tick};
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx", feature = "mysql"))]
 pub use transaction::{Connection, Entry, Retryable, Stop, UserTransaction, check, migrate};
+#[cfg(feature = "tokio-postgres")]
+pub use transaction::{PostgresTicks, TickStatements};

@@ -17,7 +17,7 @@ use dlock_runtime::{closest, probes, sometimes};
 use history::emit;
 
 pub use self::pauses::{Droppable, Pauses, Step};
-use self::section::Section;
+pub(crate) use self::section::Section;
 pub use self::several::RoundOfSeveral;
 use crate::OwnerToken;
 use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};

@@ -5,7 +5,7 @@ use history::emit;
 
 /// The critical section, from the grant to the release. If its future is dropped, the section ends with the
 /// outcome `cancelled`.
-pub(super) struct Section {
+pub(crate) struct Section {
     key: LockKey,
     owner: Owner,
     token: FencingToken,
@@ -14,14 +14,14 @@ pub(super) struct Section {
 
 impl Section {
     /// Enters it with a grant.
-    pub(super) fn enter(key: &LockKey, owner: &Owner, token: FencingToken) -> Self {
+    pub(crate) fn enter(key: &LockKey, owner: &Owner, token: FencingToken) -> Self {
         let section = Self { key: key.clone(), owner: owner.clone(), token, outcome: "cancelled" };
         emit!(SectionEntered { key: key.id_hash(), owner: owner.prefix(), token: token.as_u64() });
         section
     }
 
     /// Ends it with the outcome of an ending.
-    pub(super) fn leave(mut self, outcome: &'static str) {
+    pub(crate) fn leave(mut self, outcome: &'static str) {
         self.outcome = outcome;
     }
 }

@@ -19,7 +19,8 @@ pub mod perfetto;
 pub mod serve;
 
 pub use laboratory::{
-    Arm, Correct, Etcd, Lab, LabScene, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis,
-    ReleaseMode, Resource, Store, StoredLock, System, Tokens, Version, Waiting, Worker, WorkerMode,
-    Workplace, draw, draw_class, draw_for, excused, load, parse, run, schedule, small, validate, wire,
+    Arm, Correct, Cron, Etcd, Lab, LabScene, MissedMode, Options, Persistence, Point, ProcessKind, ReadMode,
+    Recipe, Redis, ReleaseMode, Resource, Store, StoredLock, System, Tokens, Version, Waiting, Worker,
+    WorkerMode, Workplace, draw, draw_class, draw_for, excused, load, parse, run, schedule, small, validate,
+    wire,
 };

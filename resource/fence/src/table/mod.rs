@@ -16,7 +16,7 @@ use crate::rule::{Mark, Position, Refusal, judge};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} {number} is too large for a column of type bigint: count up from 1")]
 pub struct TooLarge {
-    /// The fencing token or the sequence number.
+    /// The fencing token, the sequence number or the tick.
     pub what: &'static str,
     /// Its value.
     pub number: u64,

@@ -26,7 +26,9 @@ pub use self::migrate::{Connection, migrate};
 #[cfg(feature = "mysql")]
 pub use self::mysql::MYSQL_MIGRATIONS;
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
-pub use self::postgres::{CHECK, MIGRATIONS};
+pub use self::postgres::{CHECK, MIGRATIONS, PostgresTransaction, begin_tick, claim_ticks, finish_tick};
+#[cfg(feature = "tokio-postgres")]
+pub use self::postgres::{PostgresTicks, TickStatements};
 use self::row::Row;
 pub use self::stop::{Retryable, Stop};
 use crate::ResourceKey;

@@ -40,10 +40,12 @@
 pub mod etcd;
 mod lock;
 mod store;
+mod ticks;
 mod worker;
 
 pub use lock::{Attempt, LockMistake, Memory, lock_with};
 pub use store::{ResourceMistake, Row, Rows, Shelf, judge_apart, resource_with};
+pub use ticks::{firings, firings_with};
 pub use worker::{Hands, WorkerMistake, rounds_on, rounds_with};
 
 /// No mistake: the twin of a lock, a worker or a resource with one.

@@ -18,6 +18,7 @@ use sim::sim::Section;
 use sim::world::runtime::SimRuntime;
 
 use super::Faultless;
+use super::ticks::firings_on;
 use crate::wire::Wire;
 use crate::{Worker, Workplace};
 
@@ -83,6 +84,9 @@ pub fn rounds_on<M: WorkerMistake>(
     place: &Workplace<'_>,
     lock: AnyBackend<SimRuntime>,
 ) -> Option<BoxFuture<'static, ()>> {
+    if place.worker.fires() {
+        return firings_on(place, lock, |ticks| ticks);
+    }
     let lock = Lock::new(lock, place.lock.clone()).ok()?;
     let key = |name: &str| name.split_once(':').and_then(|(kind, id)| LockKey::new(kind, id).ok());
     let keys: Vec<LockKey> =

@@ -194,7 +194,7 @@ fn draw_cancels(site: &mut Site) -> Vec<u32> {
 fn long_service(schedule: &Schedule<Options>) -> Span {
     schedule.options.workers.iter().fold(HANDOVER, |sum, worker| {
         let held = schedule.options.ttl.plus(worker.work).plus(HANDOVER);
-        sum.plus(held.times(u64::from(worker.rounds) * locks(schedule, worker)))
+        sum.plus(held.times(u64::from(worker.rounds) * works(schedule, worker)))
     })
 }
 
@@ -202,8 +202,9 @@ fn long_service(schedule: &Schedule<Options>) -> Span {
 /// has ended.
 pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     let busy = schedule.options.workers.iter().map(|worker| {
-        let keys = locks(schedule, worker);
-        let round = worker.deadline.plus(worker.work.plus(WRITES).times(keys)).plus(worker.think);
+        let wait = if worker.fires() { schedule.options.cron.every } else { Span::ZERO };
+        let work = worker.work.plus(WRITES).times(works(schedule, worker));
+        let round = worker.deadline.plus(work).plus(worker.think).plus(wait);
         worker.starts.plus(round.times(u64::from(worker.rounds)))
     });
     let faults = schedule.faults.iter().fold(Span::ZERO, |sum, fault| {
@@ -215,9 +216,9 @@ pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     Span::from_secs(end.as_nanos().div_ceil(1_000_000_000))
 }
 
-/// Returns the number of locks of one round of the worker.
-fn locks(schedule: &Schedule<Options>, worker: &Worker) -> u64 {
-    schedule.options.keys_of(worker).len() as u64
+/// Returns the most pieces of work of one round of the worker.
+fn works(schedule: &Schedule<Options>, worker: &Worker) -> u64 {
+    schedule.options.works_of(worker)
 }
 
 #[cfg(test)]

@@ -18,11 +18,11 @@ use super::worker::{ReadMode, ReleaseMode};
 ///
 /// - `overlap`: always. Every lock whose leases expire allows it under a pause, and fencing can't prevent it.
 ///   Nothing excuses `after_release`: it is the client's own mistake.
-/// - `stale_write`, `late_write` and `lost_update` without fencing, which exists to prevent them.
+/// - `stale_write`, `late_write`, `lost_update`, `ran_twice` and `task_lost` without fencing, which exists to
+///   prevent them.
 /// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: fencing of writes alone
 ///   does not prevent them.
-/// - `stale_write`, `late_write` and `lost_update`, if a resource that keeps its tokens in memory is
-///   restarted. A search draws no such fault, but shrinking could come to one.
+/// - The same verdicts, if a resource that keeps its tokens in memory is restarted. A search draws no such fault, but shrinking could come to one.
 /// - The verdicts that its faults explain, and the crashes of servers outside its core:
 ///   [`Action::excuses`](sim::faults::Action::excuses).
 ///   `token_regressed` if the counter may be lost (the writes of the regressed grants are then refused;
@@ -38,14 +38,14 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     let scene = LabScene(schedule);
     let mut excused = BTreeSet::from([Verdict::Overlap]);
     if arm == Arm::Unfenced {
-        excused.extend([Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate]);
+        excused.extend(UNFENCED);
     }
     if schedule.options.workers.iter().any(|worker| worker.read == ReadMode::Plain) {
         excused.extend([Verdict::LateWrite, Verdict::LostUpdate]);
     }
     let restarts = |fault: &Fault| fault.what.ends().is_some_and(|(process, _)| process == RESOURCE);
     if schedule.options.resource.store == Store::Memory && schedule.faults.iter().any(restarts) {
-        excused.extend([Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate]);
+        excused.extend(UNFENCED);
     }
     excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(&scene)));
     if falls_back(&scene) && longest_ttl(schedule) > SHORT {
@@ -61,6 +61,10 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     }
     excused
 }
+
+/// The verdicts on writes and tasks that a resource without fencing, or without its memory, allows.
+const UNFENCED: [Verdict; 5] =
+    [Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate, Verdict::RanTwice, Verdict::TaskLost];
 
 /// The longest TTL that ends before a waiter counts as stuck, or a lock as idle.
 const SHORT: Duration = Duration::from_secs(4);

@@ -3,9 +3,11 @@
 
 mod arm;
 mod core;
+mod cron;
 mod default;
 mod draw;
 mod excuses;
+mod firings;
 mod get_then_del;
 mod given;
 mod hosts;
@@ -30,12 +32,15 @@ mod worker;
 mod workloads;
 
 pub use arm::Arm;
+pub use cron::{Cron, MissedMode};
 pub use draw::{draw, draw_class, draw_for};
 pub use excuses::excused;
+pub(crate) use firings::Firings;
 pub use given::{Correct, StoredLock, Workplace};
 pub use options::{Options, schedule};
 pub use point::{Point, ProcessKind};
 pub use scene::LabScene;
+pub(crate) use seat::Yields;
 pub use servers::{Etcd, Persistence, Recipe, Redis, Resource, Store, Tokens, Version, Waiting};
 pub use small::small;
 pub use subject::{Lab, load, parse, run};

@@ -4,6 +4,7 @@ use history::Capacity;
 use serde::{Deserialize, Serialize};
 use sim::{Schedule, Span};
 
+use super::cron::Cron;
 use super::default::is_default;
 use super::servers::{Etcd, Redis, Resource};
 use super::system::System;
@@ -55,6 +56,9 @@ pub struct Options {
     /// The protected resource.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resource: Resource,
+    /// The cron of the workers with `mode = "cron"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cron: Cron,
     /// The workers.
     #[serde(rename = "worker")]
     pub workers: Vec<Worker>,
@@ -80,6 +84,7 @@ impl Options {
             redis: Redis::default(),
             etcd: Etcd::default(),
             resource: Resource::default(),
+            cron: Cron::default(),
             workers,
         }
     }
@@ -114,6 +119,12 @@ impl Options {
             true if worker.keys.is_empty() => names(&self.keys),
             true => names(&worker.keys),
         }
+    }
+
+    /// Returns the most pieces of work of one round of this worker: one for each of its keys, or one for each
+    /// tick of a firing.
+    pub(super) fn works_of(&self, worker: &Worker) -> u64 {
+        if worker.fires() { self.cron.runs_max() } else { self.keys_of(worker).len() as u64 }
     }
 
     /// Returns the TTL of this worker's leases.

@@ -8,10 +8,13 @@ use std::time::Duration;
 use dlock::{Backend, Lock, LockKey, Runtime};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
+use resource::cron::ResourceTicks;
+use resource::fence::cron::Ticks;
 use resource::worker::{Job, Reading, Worker};
 use sim::faults::Call;
 use sim::world::runtime::SimRuntime;
 
+use super::firings::Firings;
 use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 use super::worker::{ReadMode, ReleaseMode, Worker as Spec};
 
@@ -30,6 +33,14 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
     let (Ok(keys), Ok(lock)) = (keys, Lock::new(backend, seat.lock_options())) else { return };
     let Some(first) = keys.first() else { return };
     let client = Client::new(process.runtime(), RESOURCE_ADDRESS);
+    if spec.fires() {
+        let ticks = ResourceTicks::new(client).with_retry(spec.retry_put.then(Retry::default));
+        let pauses = Yields(process.clone());
+        let firings = Firings::new((process, options, spec), lock, first.clone(), ticks, pauses);
+        return if let Some(firings) = firings {
+            fire(seat, firings).await
+        };
+    }
     let worker = Worker::new(lock, client, Yields(process.clone()));
     let job = job(first.clone(), spec);
     for round in 0..spec.rounds {
@@ -40,6 +51,21 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
             }
         } else if let Some(Ok(handle)) = acquired(seat, round, worker.acquire(&job)).await {
             let _ = Box::pin(worker.hold(&job, handle)).await;
+        }
+        seat.think().await;
+    }
+}
+
+/// Works all rounds of a worker that fires by its clock.
+async fn fire<B, T>(seat: Seat<'_>, mut firings: Firings<B, T, Yields>)
+where
+    B: Backend<Runtime = SimRuntime>,
+    T: Ticks,
+{
+    for round in 0..seat.spec.rounds {
+        firings.next().await;
+        if let Some(Ok(handle)) = acquired(seat, round, firings.acquire()).await {
+            Box::pin(firings.run(handle)).await;
         }
         seat.think().await;
     }

@@ -90,7 +90,7 @@ impl Seat<'_> {
 /// Yields at each step of a worker, where a fault that struck in the step's event takes effect. Drops futures
 /// that a fault cancels.
 #[derive(Clone)]
-pub(super) struct Yields(pub(super) Process);
+pub(crate) struct Yields(pub(crate) Process);
 
 impl Pauses for Yields {
     async fn at(&self, _: Step) {

@@ -2,6 +2,7 @@
 
 use sim::Span;
 
+use super::cron::Cron;
 use super::options::Options;
 use super::servers::Resource;
 use super::worker::{Worker, WorkerMode};
@@ -62,6 +63,7 @@ fn simpler_servers(options: &Options) -> Vec<Options> {
     smaller.push(Options { resource: Resource::default(), ..options.clone() });
     smaller.push(Options { tls: false, ..options.clone() });
     smaller.push(Options { permits: None, ..options.clone() });
+    smaller.push(Options { cron: Cron::default(), ..options.clone() });
     smaller.push(Options { drift_margin: None, ..options.clone() });
     smaller.push(Options { within: None, ..options.clone() });
     smaller

@@ -6,7 +6,7 @@ use sim::{FieldPath, Invalid};
 
 use super::point::{Point, ProcessKind};
 use super::scene::LabScene;
-use super::worker::{ReadMode, Worker};
+use super::worker::Worker;
 
 impl LabScene<'_> {
     /// Checks every fault.
@@ -86,9 +86,9 @@ impl LabScene<'_> {
             return Err(after.says(format!("`{process}` never passes `{point}`: {why}")));
         }
         let worker = self.options.worker(process);
-        let most = |worker: &Worker| worker.rounds as usize * self.options.keys_of(worker).len();
+        let most = |worker: &Worker| u64::from(worker.rounds) * self.options.works_of(worker);
         let too_often =
-            |worker: &&Worker| worker.acquires() && once_a_round(point) && nth as usize > most(worker);
+            |worker: &&Worker| worker.acquires() && once_a_round(point) && u64::from(nth) > most(worker);
         match worker.filter(too_often).filter(|_| !self.restarts(process)) {
             None => Ok(()),
             Some(worker) => {
@@ -114,7 +114,8 @@ impl LabScene<'_> {
     }
 
     fn resource_never_passes(&self, point: Point) -> Option<&'static str> {
-        let claims = self.options.workers.iter().any(|worker| worker.read == ReadMode::Fenced);
+        let claims = |worker: &Worker| worker.mode.workload().is_some_and(|workload| workload.claims(worker));
+        let claims = self.options.workers.iter().any(claims);
         let reads = |worker: &Worker| worker.mode.workload().is_some_and(|workload| workload.reads(worker));
         match point {
             // Without fencing, a fenced read claims nothing and is a plain one.

@@ -11,6 +11,7 @@ use sim::sim::{Expect, Outcome};
 use sim::{FieldPath, Invalid, Schedule, Span};
 
 use super::arm::{ARMS, Arm};
+use super::cron::Cron;
 use super::options::Options;
 use super::point::ProcessKind;
 use super::scene::LabScene;
@@ -50,6 +51,7 @@ impl LabScene<'_> {
             check_span("within", within)?;
         }
         self.check_servers()?;
+        self.check_cron()?;
         self.check_workers()?;
         self.check_faults()?;
         check_expect(self, &self.expect)
@@ -123,6 +125,15 @@ impl LabScene<'_> {
                 Err(FieldPath::top(table).says(problem))
             }
         }
+    }
+
+    /// Refuses a cron that nobody fires.
+    fn check_cron(&self) -> Result<(), Invalid> {
+        let is_idle = self.options.cron != Cron::default() && !self.options.workers.iter().any(Worker::fires);
+        if is_idle {
+            return Err(FieldPath::top("cron").says("`cron` needs a worker with `mode = \"cron\"`"));
+        }
+        Ok(())
     }
 
     fn check_workers(&self) -> Result<(), Invalid> {

@@ -73,13 +73,16 @@ pub struct Worker {
 /// The name of a worker's workload. `lock`, the default, holds the lock and sends its fencing token with
 /// each write. `cas` is compare and set: each write names the version that was read, and the resource
 /// compares. `read` only reads the resource. `several` locks several keys together, and works and writes
-/// under each of them in turn.
+/// under each of them in turn. `cron` fires by its own clock, and commits each tick that is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);
 
 /// The workload that locks several keys together.
 pub(super) const SEVERAL: &str = "several";
+
+/// The workload that fires by a clock.
+pub(super) const CRON: &str = "cron";
 
 impl WorkerMode {
     /// Names a workload. A schedule with an unknown one is not valid.
@@ -144,6 +147,11 @@ impl Worker {
     /// Returns true if it locks several keys together.
     pub fn locks_several(&self) -> bool {
         self.mode.name() == SEVERAL
+    }
+
+    /// Returns true if it fires by its clock.
+    pub fn fires(&self) -> bool {
+        self.mode.name() == CRON
     }
 
     /// Returns the first option of the lock that differs from its default, if any.

@@ -142,6 +142,14 @@ impl Exhibit {
         exhibit
     }
 
+    /// Creates an exhibit of workers that share nothing with the correct ones, with their twin.
+    pub(super) fn own_worker(make: MakeWorker, twin: MakeWorker) -> Self {
+        let mut exhibit = Self::default();
+        exhibit.mistaken.worker = Some(make);
+        exhibit.twin.worker = Some(twin);
+        exhibit
+    }
+
     /// Creates an exhibit of the resource, with any lock.
     pub(super) fn resource<M: ResourceMistake>() -> Self {
         Self::default().and_resource::<M>()

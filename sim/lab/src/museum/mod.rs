@@ -25,6 +25,7 @@ mod ignores_version;
 mod late_loss;
 mod lease_id_token;
 mod line;
+mod lock_only_cron;
 mod margin_added;
 mod mutant;
 mod no_cleanup;
@@ -340,4 +341,9 @@ mutants! {
     UnorderedKeys = "unordered-keys", R16 in unordered_keys,
         from "common where one account pays to another", shows [Verdict::Stuck]
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
+    /// A cron is guarded by a lock alone: once it is released, a machine whose clock is behind runs the tick again.
+    LockOnlyCron = "lock-only-cron", R24 in lock_only_cron,
+        from "ShedLock without `lockAtLeastFor`", shows [Verdict::RanTwice]
+        => Exhibit::own_worker(lock_only_cron::lock_only, lock_only_cron::recorded)
+            .suited(lock_only_cron::fire),
 }

@@ -29,6 +29,7 @@ mod command;
 mod comparison;
 mod core_phase;
 mod corpus;
+mod cron;
 mod crowds;
 mod determinism;
 mod docs;

@@ -2,14 +2,21 @@
 //! COMMITTED. Under REPEATABLE READ and SERIALIZABLE the second of two writers fails with 40001 instead.
 
 mod parameters;
+#[cfg(feature = "tokio-postgres")]
+mod record;
 #[cfg(feature = "sqlx")]
 mod sqlx;
+mod ticks;
 #[cfg(feature = "tokio-postgres")]
 mod tokio_postgres;
 
 use std::future::Future;
 
 use self::parameters::Parameters;
+#[cfg(feature = "tokio-postgres")]
+pub use self::record::{PostgresTicks, TickStatements};
+use self::ticks::TickParameters;
+pub use self::ticks::{PostgresTransaction, begin_tick, claim_ticks, finish_tick};
 use super::{Entry, Receipt, ResourceKey, Retryable, Row, Stop};
 
 /// The statement of [`check`](super::check) on PostgreSQL, for programs on other clients. Its comment names
@@ -30,13 +37,20 @@ macro_rules! step_1 {
     };
 }
 
+/// The step that creates the table of ticks.
+macro_rules! step_2 {
+    () => {
+        include_str!("../../../migrations/002-cron.sql")
+    };
+}
+
 /// The migrations of PostgreSQL in their order, each with its name, for programs with a migration tool of
 /// their own. Each may run again.
-pub const MIGRATIONS: [(&str, &str); 1] = [("001-fence", step_1!())];
+pub const MIGRATIONS: [(&str, &str); 2] = [("001-fence", step_1!()), ("002-cron", step_2!())];
 
 /// All steps as one script. A server runs a script in one transaction, so the lock, whose number no other
 /// program uses, is held to its end: `CREATE TABLE IF NOT EXISTS` alone fails if two programs run it at once.
-const MIGRATE: &str = concat!("SELECT pg_advisory_xact_lock(110352458277731);\n", step_1!());
+const MIGRATE: &str = concat!("SELECT pg_advisory_xact_lock(110352458277731);\n", step_1!(), step_2!());
 
 /// A transaction of one of the clients.
 trait Client: Send {

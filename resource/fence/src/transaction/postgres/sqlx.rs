@@ -5,7 +5,8 @@ use sqlx::{Error, Row as _, Transaction};
 
 use super::super::{Connection, UserTransaction};
 use super::{
-    ABORT, CHECK, Client, Entry, FIND, MIGRATE, Parameters, Receipt, ResourceKey, SignedRow, Stop, judge,
+    ABORT, CHECK, Client, Entry, FIND, MIGRATE, Parameters, PostgresTransaction, Receipt, ResourceKey,
+    SignedRow, Stop, TickParameters, judge,
 };
 
 impl Client for Transaction<'_, Postgres> {
@@ -48,6 +49,23 @@ impl UserTransaction for Transaction<'_, Postgres> {
 
     async fn abort(&mut self) {
         let _ = sqlx::raw_sql(ABORT).execute(&mut **self).await;
+    }
+}
+
+impl PostgresTransaction for Transaction<'_, Postgres> {
+    async fn last_tick(&mut self, statement: &'static str, key: &str) -> Result<(Option<i64>, i64), Error> {
+        let row = sqlx::query(statement).bind(key).fetch_one(&mut **self).await?;
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    }
+
+    async fn on_tick(
+        &mut self,
+        statement: &'static str,
+        parameters: &TickParameters,
+    ) -> Result<Option<i64>, Error> {
+        let TickParameters { key, tick, token, owner_prefix } = parameters;
+        let query = sqlx::query_scalar(statement).bind(key).bind(tick).bind(token).bind(owner_prefix);
+        query.fetch_optional(&mut **self).await
     }
 }
 

@@ -6,8 +6,8 @@ use tokio_postgres::{Client, Error, Transaction};
 use super::super::stop::is_retryable;
 use super::super::{Connection, UserTransaction};
 use super::{
-    ABORT, CHECK, Client as PostgresClient, Entry, FIND, MIGRATE, Parameters, Receipt, ResourceKey,
-    Retryable, SignedRow, Stop, judge,
+    ABORT, CHECK, Client as PostgresClient, Entry, FIND, MIGRATE, Parameters, PostgresTransaction, Receipt,
+    ResourceKey, Retryable, SignedRow, Stop, TickParameters, judge,
 };
 
 impl Retryable for Error {
@@ -59,6 +59,25 @@ impl UserTransaction for Transaction<'_> {
 
     async fn abort(&mut self) {
         let _ = self.batch_execute(ABORT).await;
+    }
+}
+
+impl PostgresTransaction for Transaction<'_> {
+    async fn last_tick(&mut self, statement: &'static str, key: &str) -> Result<(Option<i64>, i64), Error> {
+        let rows = self.query_typed(statement, &[(&key, Type::TEXT)]).await?;
+        let Some(row) = rows.first() else { return Ok((None, 0)) };
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    }
+
+    async fn on_tick(
+        &mut self,
+        statement: &'static str,
+        parameters: &TickParameters,
+    ) -> Result<Option<i64>, Error> {
+        let TickParameters { key, tick, token, owner_prefix } = parameters;
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] =
+            [(key, Type::TEXT), (tick, Type::INT8), (token, Type::INT8), (owner_prefix, Type::TEXT)];
+        self.query_typed_opt(statement, &parameters).await?.map(|row| row.try_get(0)).transpose()
     }
 }
 

@@ -11,15 +11,17 @@ use super::options::Options;
 use super::point::Point;
 use super::seat::Seat;
 use super::wider::Wider;
-use super::worker::{Worker, WorkerMode};
+use super::worker::{ReadMode, Worker, WorkerMode};
 
 mod cas;
+mod cron;
 mod lock;
 mod read;
 mod several;
 
 /// All workloads.
-const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several];
+const WORKLOADS: &[&dyn Workload] =
+    &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several, &cron::Firing];
 
 /// A workload: the rounds of a worker.
 pub(super) trait Workload: Sync {
@@ -45,6 +47,11 @@ pub(super) trait Workload: Sync {
 
     /// Returns true if the worker reads the resource without a token.
     fn reads(&self, worker: &Worker) -> bool;
+
+    /// Returns true if the worker claims the resource with its token.
+    fn claims(&self, worker: &Worker) -> bool {
+        worker.read == ReadMode::Fenced
+    }
 
     /// Returns the reason why the worker never passes the point; `None` if it may pass it.
     fn never_passes(&self, worker: &Worker, point: Point) -> Option<&'static str>;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use history::{VerdictKind as Verdict, WriteBy as Write};
 use lab::{
-    Etcd, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis, ReleaseMode, Resource, Store,
-    System, Tokens, Version, Waiting, Worker, WorkerMode,
+    Cron, Etcd, MissedMode, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis, ReleaseMode,
+    Resource, Store, System, Tokens, Version, Waiting, Worker, WorkerMode,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option::of;
@@ -222,6 +222,11 @@ fn core() -> impl Strategy<Value = CorePhase> {
     (span(), names(), names()).prop_map(|(at, crashed, cut)| CorePhase { at, crashed, cut })
 }
 
+fn cron() -> impl Strategy<Value = Cron> {
+    let fields = (span(), of(span()), select(MissedMode::ALL), of(any::<u32>()));
+    fields.prop_map(|(every, late_max, missed, limit)| Cron { every, late_max, missed, limit })
+}
+
 fn schedule() -> impl Strategy<Value = Schedule<Options>> {
     let head = (
         text(),
@@ -234,13 +239,13 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
         span(),
         of(span()),
     );
-    let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), of(core()), expect());
+    let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), of(core()), expect(), cron());
     (head, body, vec(any::<u64>(), 0..3)).prop_map(|(head, body, rekey)| {
         let (about, system, seed, ttl, drift_margin, permits, keys, limit, within) = head;
-        let ((network, redis, etcd, resource), mutant, workers, faults, core, expect) = body;
+        let ((network, redis, etcd, resource), mutant, workers, faults, core, expect, cron) = body;
         let options = Options::new(system, ttl, workers);
         let options =
-            Options { drift_margin, permits, keys, within, mutant, redis, etcd, resource, ..options };
+            Options { drift_margin, permits, keys, within, mutant, redis, etcd, resource, cron, ..options };
         let rekey = rekey.into_iter().enumerate();
         let rekey = rekey.map(|(at, seed)| Rekey { at: Span::from_secs(at as u64), seed }).collect();
         Schedule { about, seed, rekey, limit, network, faults, core, expect, options }

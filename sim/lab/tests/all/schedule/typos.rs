@@ -365,7 +365,7 @@ fn files_that_are_missing_or_not_toml_are_refused() {
 }
 
 const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `permits`, `keys`, `within`, `mutant`, \
-                          `tls`, `redis`, `etcd`, `resource`, `worker`; every schedule has `about`, `seed`, \
+                          `tls`, `redis`, `etcd`, `resource`, `cron`, `worker`; every schedule has `about`, `seed`, \
                           `rekey`, `limit`, `network`, `core`, `expect`, `fault`";
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, \
                              `keys`, `think`, `deadline`, `work`, `ttl`, `check`, `read`, `renew`, \

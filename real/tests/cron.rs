@@ -1,0 +1,307 @@
+//! A cron on live servers: each tick is committed once, whatever the runners, their clocks and their pauses
+//! do. With the resource as the guarded side on each lock system, and in transactions on PostgreSQL.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dlock::{AnyBackend, Lock, LockKey, Options, TokioRuntime};
+use fence::cron::{Every, Missed, Policy, Seen, Tick, Ticks};
+use fence::{
+    Entry, OwnerToken, PostgresTicks, Refusal, ResourceKey, Stop, TickStatements, WriteSeq, begin_tick,
+    claim_ticks, finish_tick,
+};
+use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ZooKeeper};
+use resource::client::Client;
+use resource::cron::{Cron, Fired, ResourceTicks, Runner};
+use resource::http::{App, Config, serve_connection};
+use resource::store::MemoryStore;
+use resource::worker::Ending;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio_postgres::{NoTls, Transaction};
+
+const PERIOD_MS: u64 = 1000;
+
+/// Starts a resource in memory; returns its address.
+async fn resource() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let app = App::new(Arc::new(MemoryStore::new()), Config::default());
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve_connection(stream, &app));
+        }
+    });
+    address
+}
+
+fn cron(id: &str, missed: Missed) -> Cron<Every> {
+    let schedule = Every::new(Duration::from_millis(PERIOD_MS), Duration::ZERO).unwrap();
+    let policy = Policy { late_max: Duration::from_millis(PERIOD_MS - 1), missed };
+    Cron::new(LockKey::new("cron", id).unwrap(), schedule, policy)
+}
+
+async fn lock(url: &str, ttl: Duration) -> Lock<AnyBackend<TokioRuntime>> {
+    Lock::connect(url, Options::new(ttl)).await.unwrap()
+}
+
+/// Fires at this time of a clock that the test sets.
+async fn fire<T: Ticks>(
+    runner: &mut Runner<AnyBackend<TokioRuntime>, T, Every>,
+    now_ms: u64,
+    work: Duration,
+) -> Fired {
+    let worked = |tick: Tick| async move {
+        tokio::time::sleep(work).await;
+        format!("of {tick}").into_bytes()
+    };
+    runner.fire(|| now_ms, worked).await.unwrap()
+}
+
+fn ticks(numbers: &[u64]) -> Vec<Tick> {
+    numbers.iter().map(|number| Tick::new(number * PERIOD_MS)).collect()
+}
+
+/// Two runners fire at once, five times, by clocks that are apart: each tick is committed by one of them.
+async fn each_tick_is_committed_once(url: &str) {
+    let address = resource().await;
+    let committed = Arc::new(AtomicU64::new(0));
+    let runs = [0_i64, -400].map(|behind_ms| {
+        let (url, address, committed) = (url.to_owned(), address.clone(), Arc::clone(&committed));
+        async move {
+            let client = Client::new(TokioRuntime::new(Handle::current()), &address);
+            let lock = lock(&url, Duration::from_secs(3)).await;
+            let mut runner = Runner::new(lock, ResourceTicks::new(client), cron("both", Missed::Latest), ());
+            for number in 10..15_u64 {
+                let now_ms = (number * PERIOD_MS + 500).saturating_add_signed(behind_ms);
+                let fired = fire(&mut runner, now_ms, Duration::from_millis(20)).await;
+                assert_eq!(fired.ending, Ending::Done, "{url}: {:?}", fired.error);
+                committed.fetch_add(fired.ran.len() as u64, Ordering::SeqCst);
+            }
+        }
+    });
+    let [one, two] = runs.map(tokio::spawn);
+    one.await.unwrap();
+    two.await.unwrap();
+    // One may be far ahead of the other: then the other's ticks are done, and none is run again.
+    assert_eq!(committed.load(Ordering::SeqCst), 5, "{url}");
+}
+
+/// A runner outlives its lease while it works: the next one runs the tick, and the first one is refused.
+async fn a_late_runner_is_refused(url: &str) {
+    let address = resource().await;
+    let ticks_of = || ResourceTicks::new(Client::new(TokioRuntime::new(Handle::current()), &address));
+    let late = Cron { renew: None, check: false, ..cron("late", Missed::Latest) };
+    let mut first = Runner::new(lock(url, Duration::from_secs(1)).await, ticks_of(), late, ());
+    let mut second =
+        Runner::new(lock(url, Duration::from_secs(3)).await, ticks_of(), cron("late", Missed::Latest), ());
+    let handle = first.acquire().await.unwrap();
+    let other = async {
+        // The claim of the first one comes before: its grant is older either way.
+        let fired = fire(&mut second, 10_500, Duration::ZERO).await;
+        assert_eq!(fired.ran, ticks(&[10]), "{url}: {:?}", fired.error);
+    };
+    // ZooKeeper and etcd keep a session alive while its client lives: it is ended instead.
+    let mut fired = None;
+    let paused = async {
+        let worked = |tick: Tick| async move {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            format!("late {tick}").into_bytes()
+        };
+        fired = Some(first.run(handle, || 10_500, worked).await.unwrap());
+    };
+    tokio::join!(paused, other);
+    let fired = fired.unwrap();
+    assert_eq!((fired.ran, fired.ending), (vec![], Ending::Refused), "{url}");
+}
+
+/// The policy decides which ticks are run after a time without a runner.
+async fn missed_ticks_are_policy(url: &str) {
+    let address = resource().await;
+    for (id, missed, run, skipped) in [
+        ("skip", Missed::Skip, &[15][..], Some(14)),
+        ("latest", Missed::Latest, &[15], Some(14)),
+        ("all", Missed::All { limit: 2 }, &[13, 14, 15], Some(12)),
+        ("every", Missed::All { limit: 9 }, &[11, 12, 13, 14, 15], None),
+    ] {
+        let client = Client::new(TokioRuntime::new(Handle::current()), &address);
+        let lock = lock(url, Duration::from_secs(3)).await;
+        let mut runner = Runner::new(lock, ResourceTicks::new(client), cron(id, missed), ());
+        assert_eq!(fire(&mut runner, 10_500, Duration::ZERO).await.ran, ticks(&[10]));
+        let fired = fire(&mut runner, 15_500, Duration::ZERO).await;
+        assert_eq!((fired.ran, fired.skipped), (ticks(run), skipped.map(|to| Tick::new(to * PERIOD_MS))));
+        // A clock that is set back has nothing due.
+        assert_eq!(fire(&mut runner, 12_500, Duration::ZERO).await.ran, []);
+    }
+}
+
+#[test]
+fn ticks_are_committed_once_under_each_lock() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let three = Redis::start_many(&stage, 3).unwrap();
+    let etcd = EtcdCluster::start_one(&stage).unwrap();
+    let zookeeper = ZooKeeper::start(&stage).unwrap();
+    let majority: Vec<_> = three.iter().map(Redis::address).collect();
+    let redis = format!("redis://{}", redis.address());
+    let redlock = format!("redis://{}", majority.join(","));
+    let etcd = format!("etcd://{}", etcd.addresses()[0]);
+    let zookeeper = format!("zookeeper://{}", zookeeper.address());
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    tokio.block_on(async {
+        for url in [&redis, &redlock, &etcd, &zookeeper] {
+            each_tick_is_committed_once(url).await;
+        }
+        for url in [&redis, &redlock] {
+            a_late_runner_is_refused(url).await;
+        }
+        missed_ticks_are_policy(&redis).await;
+    });
+}
+
+/// Writes a row for each tick.
+struct Rows;
+
+impl TickStatements for Rows {
+    async fn run(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        tick: Tick,
+        result: &[u8],
+    ) -> Result<(), tokio_postgres::Error> {
+        let result = String::from_utf8_lossy(result);
+        let insert = "INSERT INTO reports (tick, result) VALUES ($1, $2)";
+        transaction.execute(insert, &[&tick.as_u64().cast_signed(), &&*result]).await.map(drop)
+    }
+}
+
+async fn postgres_client(postgres: &Postgres) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(&postgres.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+async fn rows(client: &tokio_postgres::Client, query: &str) -> Vec<String> {
+    client.query(query, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+/// PostgreSQL is the guarded side, with the lock on Redis: its clock decides, and each tick's row is there
+/// once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ticks_and_their_rows_commit_together_on_postgres() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let url = format!("redis://{}", redis.address());
+    let client = postgres_client(&postgres).await;
+    fence::migrate(&client).await.unwrap();
+    client.batch_execute("CREATE TABLE reports (tick bigint NOT NULL, result text NOT NULL)").await.unwrap();
+    let runs: Vec<_> = (0..3)
+        .map(|_| {
+            let (url, postgres) = (url.clone(), postgres.url());
+            tokio::spawn(async move {
+                let (client, connection) = tokio_postgres::connect(&postgres, NoTls).await.unwrap();
+                tokio::spawn(connection);
+                let lock = lock(&url, Duration::from_secs(3)).await;
+                let ticks = PostgresTicks::new(client, Rows);
+                let mut runner = Runner::new(lock, ticks, cron("postgres", Missed::All { limit: 9 }), ());
+                let mut ran = 0;
+                for _ in 0..4 {
+                    // The clock of the runner does not matter.
+                    let fired = fire(&mut runner, 0, Duration::from_millis(400)).await;
+                    assert_eq!(fired.ending, Ending::Done, "{:?}", fired.error);
+                    ran += fired.ran.len();
+                }
+                ran
+            })
+        })
+        .collect();
+    let mut ran = 0;
+    for run in runs {
+        ran += run.await.unwrap();
+    }
+    let committed = rows(&client, "SELECT tick::text FROM reports ORDER BY tick").await;
+    let distinct = rows(&client, "SELECT DISTINCT tick::text FROM reports").await;
+    assert!(ran >= 2 && committed.len() == ran && distinct.len() == ran, "{ran}: {committed:?}");
+    let states = rows(&client, "SELECT DISTINCT state FROM cron_tick").await;
+    assert_eq!(states, ["done"]);
+}
+
+fn entry(token: u64, number: u64) -> Entry {
+    let owner = OwnerToken::new(&format!("runner-{token}:1234")).unwrap();
+    Entry::new(token.to_string().parse().unwrap()).owner(&owner).seq(WriteSeq::new(number).unwrap())
+}
+
+/// The three steps on each client: a tick is running, then taken over, then done for good.
+macro_rules! steps {
+    ($name:ident, $connect:expr, $begin:ident) => {
+        #[tokio::test]
+        async fn $name() {
+            let stage = Stage::new().unwrap();
+            let postgres = Postgres::start(&stage).unwrap();
+            let admin = postgres_client(&postgres).await;
+            fence::migrate(&admin).await.unwrap();
+            // The tables may be there.
+            fence::migrate(&admin).await.unwrap();
+            let mut client = $connect(postgres.url()).await;
+            let (cron, tick) = (ResourceKey::new("cron:bills").unwrap(), Tick::new(60_000));
+
+            let mut tx = client.$begin().await.unwrap();
+            let Seen { last, now_ms } = claim_ticks(&mut tx, &cron, entry(3, 1)).await.unwrap();
+            assert!(last.is_none() && now_ms.unwrap() > 1_700_000_000_000, "{last:?} {now_ms:?}");
+            assert_eq!(begin_tick(&mut tx, &cron, entry(3, 2), tick).await.unwrap(), 1);
+            tx.commit().await.unwrap();
+
+            // The runner is gone, and the next holder takes the tick over.
+            let mut tx = client.$begin().await.unwrap();
+            assert_eq!(claim_ticks(&mut tx, &cron, entry(5, 1)).await.unwrap().last, None);
+            assert_eq!(begin_tick(&mut tx, &cron, entry(5, 2), tick).await.unwrap(), 2);
+            tx.commit().await.unwrap();
+
+            // It comes back.
+            let mut tx = client.$begin().await.unwrap();
+            let late = finish_tick(&mut tx, &cron, entry(3, 3), tick).await.unwrap_err();
+            assert!(matches!(late, Stop::Refused(Refusal::Stale { .. })), "{late}");
+            drop(tx);
+            // Rolled back, so not done.
+            let mut tx = client.$begin().await.unwrap();
+            assert_eq!(finish_tick(&mut tx, &cron, entry(5, 3), tick).await.unwrap(), 2);
+            drop(tx);
+            assert_eq!(rows(&admin, "SELECT state FROM cron_tick").await, ["running"]);
+
+            let mut tx = client.$begin().await.unwrap();
+            assert_eq!(finish_tick(&mut tx, &cron, entry(5, 3), tick).await.unwrap(), 2);
+            tx.commit().await.unwrap();
+            // Its answer was lost: the same again, by a later transaction, and by a later holder.
+            for again in [entry(5, 3), entry(5, 4), entry(7, 1)] {
+                let mut tx = client.$begin().await.unwrap();
+                let again = finish_tick(&mut tx, &cron, again, tick).await.unwrap_err();
+                assert!(matches!(again, Stop::Repeated(_)), "{again}");
+            }
+            let mut tx = client.$begin().await.unwrap();
+            assert_eq!(claim_ticks(&mut tx, &cron, entry(7, 1)).await.unwrap().last, Some(tick));
+            let begun = begin_tick(&mut tx, &cron, entry(7, 2), tick).await.unwrap_err();
+            assert!(matches!(begun, Stop::Repeated(_)), "{begun}");
+            drop(tx);
+            let states = "SELECT state || ' ' || token || ' ' || owner_prefix FROM cron_tick";
+            assert_eq!(rows(&admin, states).await, ["done 5 runner-5:1234"]);
+        }
+    };
+}
+
+async fn tokio_postgres_client(url: String) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+async fn sqlx_client(url: String) -> sqlx::PgConnection {
+    <sqlx::PgConnection as sqlx::Connection>::connect(&url).await.unwrap()
+}
+
+use sqlx::Connection as _;
+
+steps!(a_tick_is_taken_over_and_done_once_with_tokio_postgres, tokio_postgres_client, transaction);
+steps!(a_tick_is_taken_over_and_done_once_with_sqlx, sqlx_client, begin);

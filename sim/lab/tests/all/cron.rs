@@ -1,0 +1,134 @@
+//! A cron on several workers: each tick is committed once, whatever their clocks and the faults do.
+
+use lab::museum::{Museum, Mutant};
+use lab::{Arm, Cron, Lab, MissedMode, Options, ReadMode, ReleaseMode, System, Worker, WorkerMode};
+use lab::{draw_for, run, schedule};
+use sim::explore::violation;
+use sim::{Kind, Report, Schedule, Span, VerdictKind};
+
+use crate::support::corpus::case;
+
+/// The number of drawn schedules on each system.
+const SCHEDULES: u64 = 20;
+
+/// The wall clocks at the start of a run, in milliseconds of Unix time.
+const EPOCH_MS: u64 = 1_767_225_600_000;
+
+/// Makes the workers of a drawn schedule fire.
+fn firing(mut schedule: Schedule<Options>, seed: u64) -> Schedule<Options> {
+    let policies = [MissedMode::Skip, MissedMode::Latest, MissedMode::All];
+    schedule.options.cron = Cron { missed: policies[(seed % 3) as usize], ..Cron::default() };
+    for worker in &mut schedule.options.workers {
+        worker.mode = WorkerMode::new("cron");
+        (worker.read, worker.release, worker.writes) = (ReadMode::None, ReleaseMode::Script, 1);
+    }
+    schedule.limit = schedule.limit.times(2);
+    schedule
+}
+
+/// Returns the ticks whose commits were acknowledged, with their runners: the tick at 3 s is `a 3000`.
+fn done(report: &Report) -> Vec<String> {
+    let of = |event: &history::Event| match &event.kind {
+        Kind::TaskEnded { task, outcome: Some(outcome), .. } if outcome.as_str() == "done" => {
+            Some(format!("{} {}", event.process, task - EPOCH_MS))
+        }
+        _ => None,
+    };
+    report.events.iter().filter_map(of).collect()
+}
+
+fn replay(name: &str) -> &'static Report {
+    case(name).run(Arm::Fenced)
+}
+
+#[test]
+fn workers_that_fire_break_nothing_under_faults() {
+    for system in System::without_examples() {
+        let mut ticks = 0;
+        for seed in 0..SCHEDULES {
+            let schedule = firing(draw_for(system, seed), seed);
+            let report = run(&schedule, Arm::Fenced, seed).unwrap();
+            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
+            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            ticks += done(&report).len() as u64;
+        }
+        assert!(ticks > SCHEDULES, "{system}: {ticks} ticks");
+    }
+}
+
+#[test]
+fn a_lock_alone_runs_ticks_twice_on_every_system() {
+    for system in System::without_examples() {
+        let (mut twice, mut twin_twice) = (0, 0);
+        for seed in 0..SCHEDULES {
+            let schedule = firing(draw_for(system, seed), seed);
+            let mistaken = Museum::new(Arm::Fenced).with(Mutant::LockOnlyCron);
+            let ran_twice = |museum: &Museum| {
+                let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();
+                violation(museum, &schedule, &report)
+                    .is_some_and(|found| found.broken.contains(&VerdictKind::RanTwice))
+            };
+            twice += u64::from(ran_twice(&mistaken));
+            twin_twice += u64::from(ran_twice(&mistaken.twin()));
+        }
+        assert!(twice > 0 && twin_twice == 0, "{system}: {twice} twice, of the twin {twin_twice}");
+    }
+}
+
+#[test]
+fn missed_ticks_follow_the_policy() {
+    let first = "a 1000".to_owned();
+    let expected = [
+        ("cron-missed-skip", &["a 7000"][..]),
+        ("cron-missed-latest", &["a 6000", "a 7000"]),
+        ("cron-missed-all", &["a 5000", "a 6000", "a 7000"]),
+    ];
+    for (name, later) in expected {
+        let report = replay(name);
+        let ticks = done(report);
+        assert_eq!(ticks.first(), Some(&first), "{name}:\n{}", report.trace());
+        assert_eq!(ticks[1..], *later, "{name}:\n{}", report.trace());
+    }
+}
+
+#[test]
+fn a_clock_ahead_runs_ticks_early_and_once() {
+    let report = replay("cron-clock-jump");
+    let ticks = done(report);
+    let mut numbers: Vec<&str> = ticks.iter().filter_map(|tick| tick.split(' ').nth(1)).collect();
+    let all = numbers.clone();
+    numbers.dedup();
+    assert_eq!(all, numbers, "{ticks:?}:\n{}", report.trace());
+    assert!(ticks.iter().any(|tick| tick.starts_with("a ")), "{ticks:?}");
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused() {
+    let cron = |worker: Worker| Worker { mode: WorkerMode::new("cron"), ..worker };
+    let with = |worker: Worker, cron: Cron| {
+        let mut schedule = schedule("cron", System::REDIS, Span::from_secs(2), vec![worker]);
+        schedule.options.cron = cron;
+        run(&schedule, Arm::Fenced, 1).unwrap_err().to_string()
+    };
+    let plain = Cron::default();
+    let every = |every| Cron { every, ..plain };
+    let a = Worker::new("a");
+    let cases = [
+        (cron(Worker { read: ReadMode::Fenced, ..a.clone() }), plain, "`read` does not apply"),
+        (cron(Worker { writes: 2, ..a.clone() }), plain, "`writes` does not apply"),
+        (cron(Worker { release: ReleaseMode::None, ..a.clone() }), plain, "`release` does not apply"),
+        (cron(a.clone()), every(Span::from_millis(1)), "`every` = 1ms: it must be"),
+        (cron(a.clone()), every(Span::from_nanos(100_500_000)), "whole number of milliseconds"),
+        (cron(a.clone()), Cron { limit: Some(2), ..plain }, "`limit` needs `missed = \"all\"`"),
+        (
+            cron(a.clone()),
+            Cron { late_max: Some(Span::from_secs(60)), ..plain },
+            "one firing may run 62 ticks: make it 20 at most",
+        ),
+        (a, every(Span::from_secs(2)), "`cron` needs a worker with `mode = \"cron\"`"),
+    ];
+    for (worker, cron, problem) in cases {
+        let error = with(worker, cron);
+        assert!(error.contains(problem), "{problem}: {error}");
+    }
+}
