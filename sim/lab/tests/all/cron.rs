@@ -6,7 +6,7 @@ use lab::{draw_for, run, schedule};
 use sim::explore::violation;
 use sim::{Kind, Report, Schedule, Span, VerdictKind};
 
-use crate::support::corpus::case;
+use crate::support::case;
 
 /// The number of drawn schedules on each system.
 const SCHEDULES: u64 = 20;
