@@ -4,7 +4,8 @@
 //! A task is a unit of work that must take effect once: a tick of a schedule, a job of a queue. Its commit is
 //! the write that `task_sent` announces, once the resource has accepted it; a store without events is judged
 //! by `task_ended` with the outcome `done`. A task may start again as long as no commit of it was
-//! acknowledged: its worker may have died.
+//! acknowledged: its worker may have died. A worker whose token is not above that of the commit may start
+//! late, since it has claimed before: it paused in between, and its commit is refused.
 //!
 //! A task is lost if a worker finds that all tasks up to its number are done (`tasks_passed`), while it was
 //! due and has no commit, was not skipped by the policy, and was not given up (`dead`).
@@ -107,8 +108,8 @@ struct Run<'h> {
 
 impl<'h> Work<'h> {
     fn start(&mut self, run: Run<'h>, process: &Name, verdicts: &mut Verdicts) {
-        let Some((commit, acknowledged)) =
-            self.committed.get(&run.task).and_then(|commit| Some((commit, commit.acknowledged?)))
+        let committed = self.committed.get(&run.task).filter(|commit| run.by.1 > commit.by.1);
+        let Some((commit, acknowledged)) = committed.and_then(|commit| Some((commit, commit.acknowledged?)))
         else {
             return;
         };

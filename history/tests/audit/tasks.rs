@@ -63,6 +63,21 @@ fn a_task_may_start_again_until_its_commit_is_acknowledged() {
 }
 
 #[test]
+fn a_worker_that_claimed_before_the_commit_may_start_late() {
+    let committed_by_b = [
+        (0, "a", acquired("a", 1)),
+        (10, "b", acquired("b", 2)),
+        (11, "b", started("b", 2, 7)),
+        (12, "b", sent("b", 2, 7)),
+        (13, "resource", accepted("b", 2, 1)),
+        (14, "b", ended("b", 2, 7, "done")),
+    ];
+    let and_then = |event| judge(committed_by_b.clone().into_iter().chain([event]));
+    assert_eq!(and_then((20, "a", started("a", 1, 7))), []);
+    only(VerdictKind::RanTwice, &and_then((20, "a", started("a", 3, 7))));
+}
+
+#[test]
 fn the_next_task_and_a_refused_commit_are_no_second_run() {
     assert_eq!(
         after_a_run([

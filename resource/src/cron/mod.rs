@@ -268,6 +268,10 @@ impl<B: Backend, T: Ticks, S: Schedule, P: Pauses> Firing<'_, B, T, S, P> {
         let key = self.runner.cron.key.id_hash().to_owned();
         due.run.iter().for_each(|tick| emit!(TaskDue { key: key.as_str(), task: tick.as_u64() }));
         for (number, tick) in (1..).zip(due.run) {
+            // A pause since the claim may have outlived the lease: another runner does this work, then.
+            if self.runner.cron.check && !self.handle.is_valid() {
+                return Ending::Expired;
+            }
             self.emit_started(tick);
             let result = work(tick).await;
             self.runner.pause(Step::Worked).await;

@@ -52,13 +52,15 @@ pub struct Policy {
 pub struct Due {
     /// The ticks to run, the oldest first.
     pub run: Vec<Tick>,
-    /// All ticks after the last done one up to this one are skipped; `None` if none is.
+    /// All ticks after the last done one up to this one are skipped, of a new cron all up to this one; `None`
+    /// if none is.
     pub skipped: Option<Tick>,
 }
 
 impl Policy {
     /// Returns the ticks to run at `now_ms` (milliseconds of Unix time), if `last` is the last tick that is
-    /// done. Without a last one, no tick is missed: a new cron begins with the ticks that are on time.
+    /// done. Without a last one, only the ticks on time are run, whatever `missed` says: a new cron does not
+    /// know when it began.
     pub fn due(&self, schedule: &impl Schedule, last: Option<Tick>, now_ms: u64) -> Due {
         let mut due = Due::default();
         let (mut at, mut missed) = (Some(now_ms), 0);
@@ -68,10 +70,7 @@ impl Policy {
                 break;
             }
             let is_late = u128::from(now_ms - tick.as_u64()) > self.late_max.as_millis();
-            if is_late && last.is_none() {
-                break;
-            }
-            let is_run = !is_late || self.runs_missed(missed, due.run.len());
+            let is_run = !is_late || (last.is_some() && self.runs_missed(missed, due.run.len()));
             if !is_run || due.run.len() >= RUNS_MAX {
                 due.skipped = Some(tick);
                 break;
@@ -114,8 +113,9 @@ mod tests {
     #[test]
     fn a_new_cron_runs_the_ticks_on_time_alone() {
         for missed in [Missed::Skip, Missed::Latest, Missed::All { limit: 9 }] {
-            assert_eq!(due(missed, 10, None, 40), (vec![33], None));
-            assert_eq!(due(missed, 5, None, 40), (vec![], None));
+            assert_eq!(due(missed, 10, None, 40), (vec![33], Some(23)));
+            assert_eq!(due(missed, 5, None, 40), (vec![], Some(33)));
+            assert_eq!(due(missed, 10, None, 4), (vec![3], None));
         }
     }
 
