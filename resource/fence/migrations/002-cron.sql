@@ -1,5 +1,5 @@
--- The ticks of crons, each named by its scheduled time in milliseconds of Unix time. Rows that are done may be
--- deleted, except the newest of each cron: it says where the next runner goes on.
+-- The ticks of crons, each named by its scheduled time in milliseconds of Unix time. Rows that are done may
+-- be deleted, except the newest of each cron: it says where the next runner goes on.
 CREATE TABLE IF NOT EXISTS cron_tick (
   resource_id  text NOT NULL,
   tick         bigint NOT NULL CHECK (tick >= 0),

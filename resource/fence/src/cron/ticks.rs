@@ -32,7 +32,8 @@ pub struct Seen {
 /// The guarded side: a durable record of the ticks that are done, which refuses stale tokens.
 ///
 /// An implementation keeps two promises. After [`Ticks::claim`] with a token, it takes nothing from a lower
-/// one. [`Ticks::commit`] makes the tick done and its result take effect in one durable step, or does neither.
+/// one. [`Ticks::commit`] makes the tick done and its result take effect in one durable step, or does
+/// neither.
 pub trait Ticks: Send + Sync {
     /// The error of the guarded side.
     type Error: Error + Send + Sync + 'static;

@@ -1,5 +1,5 @@
-//! The rounds of a worker that fires by its own clock: it waits for the next tick, acquires the lock, runs the
-//! ticks that are due, commits each at the resource with its token, and releases.
+//! The rounds of a worker that fires by its own clock: it waits for the next tick, acquires the lock, runs
+//! the ticks that are due, commits each at the resource with its token, and releases.
 
 use std::time::Duration;
 

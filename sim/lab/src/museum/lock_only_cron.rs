@@ -1,5 +1,5 @@
-//! R24: a cron guarded by a lock alone. The lock is released when the run ends, and nothing else says that the
-//! tick is done: a machine whose clock is behind, or that comes late, runs the tick again.
+//! R24: a cron guarded by a lock alone. The lock is released when the run ends, and nothing else says that
+//! the tick is done: a machine whose clock is behind, or that comes late, runs the tick again.
 //!
 //! Source: ShedLock without `lockAtLeastFor`, whose README warns of the difference of the clocks; crons that
 //! take a lock with a TTL around their run.

@@ -341,7 +341,7 @@ mutants! {
     UnorderedKeys = "unordered-keys", R16 in unordered_keys,
         from "common where one account pays to another", shows [Verdict::Stuck]
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
-    /// A cron is guarded by a lock alone: once it is released, a machine whose clock is behind runs the tick again.
+    /// A cron is guarded by a lock alone: after its release, another machine runs the tick again.
     LockOnlyCron = "lock-only-cron", R24 in lock_only_cron,
         from "ShedLock without `lockAtLeastFor`", shows [Verdict::RanTwice]
         => Exhibit::own_worker(lock_only_cron::lock_only, lock_only_cron::recorded)

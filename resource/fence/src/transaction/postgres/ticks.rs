@@ -63,7 +63,8 @@ pub async fn claim_ticks<T: PostgresTransaction>(
 
 /// Marks a tick as running for the grant of `entry`, so that operators see who runs it. Returns the number of
 /// attempts: above 1, the tick is taken over from a runner with a lower token, which has crashed or is too
-/// slow. It checks the fence as [`check`] does. A cron may go without it, since [`finish_tick`] alone decides.
+/// slow. It checks the fence as [`check`] does. A cron may go without it, since [`finish_tick`] alone
+/// decides.
 ///
 /// # Errors
 ///
