@@ -7,8 +7,9 @@ use std::time::Duration;
 use dlock_runtime::{Instant, Runtime};
 use futures_util::future::BoxFuture;
 
-use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+use crate::backend::{Acquisition, Answer, Backend, Claim, Holder, Released, Renewal};
 use crate::error::BackendError;
+use crate::key::LockKey;
 use crate::token::FencingToken;
 
 /// Any backend on the runtime `R`, for programs that choose theirs at run time.
@@ -69,6 +70,10 @@ impl<R: Runtime> Backend for AnyBackend<R> {
         self.0.boxed_connect(deadline).await
     }
 
+    async fn holder(&self, key: &LockKey, deadline: Instant) -> Result<Option<Holder>, BackendError> {
+        self.0.boxed_holder(key, deadline).await
+    }
+
     fn open(&self, claim: Claim) -> AnyAcquisition {
         AnyAcquisition(self.0.erased_open(claim))
     }
@@ -127,6 +132,11 @@ trait Erased<R>: Send + Sync {
     fn erased_session_ttl(&self) -> Option<Duration>;
     fn erased_has_permits(&self) -> bool;
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
+    fn boxed_holder<'a>(
+        &'a self,
+        key: &'a LockKey,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Option<Holder>, BackendError>>;
     fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition>;
 }
 
@@ -149,6 +159,14 @@ impl<B: Backend> Erased<B::Runtime> for B {
 
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>> {
         Box::pin(self.connect(deadline))
+    }
+
+    fn boxed_holder<'a>(
+        &'a self,
+        key: &'a LockKey,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Option<Holder>, BackendError>> {
+        Box::pin(self.holder(key, deadline))
     }
 
     fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition> {

@@ -80,6 +80,23 @@ pub trait Backend: Clone + Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
+    /// Reads the present holder of `key`, a mutex, with its fencing token; `None` if the key is free, or if its
+    /// holder has no token. Token and name are of one moment: they must not be read one after the other.
+    ///
+    /// The default does not read: an election on this backend can't be observed.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`], as of a request; [`BackendError::NotTold`] by default.
+    fn holder(
+        &self,
+        key: &LockKey,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Option<Holder>, BackendError>> + Send {
+        let _ = (key, deadline);
+        std::future::ready(Err(BackendError::NotTold { system: self.system() }))
+    }
+
     /// Opens an acquisition for `claim`. Sends nothing.
     fn open(&self, claim: Claim) -> Self::Acquisition;
 }
@@ -153,6 +170,16 @@ pub struct Claim {
     pub fenced: bool,
     /// The number of leases that may live on the key at once: one for a mutex.
     pub permits: u32,
+}
+
+/// The holder of a key, as a lock server names it to those who only read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The fencing token of its grant.
+    pub token: FencingToken,
+    /// The part of its owner token that may be shown: see [`Owner::prefix`]. The rest suffices to release the
+    /// lock, and stays in the backend.
+    pub name: String,
 }
 
 /// A lock server's answer to [`Acquisition::request`].

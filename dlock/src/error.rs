@@ -289,6 +289,12 @@ pub enum BackendError {
         /// True if the same request may succeed later.
         passing: bool,
     },
+    /// The backend does not tell who holds a key: an election on it can't be observed.
+    #[error("{system} does not tell who holds a key: observe on Redis, Redlock, etcd or ZooKeeper")]
+    NotTold {
+        /// The name of the system.
+        system: &'static str,
+    },
     /// Too few of several independent servers answered for a majority. Some may have executed the request.
     #[error(
         "no quorum: {answered} of {nodes} lock servers answered, {needed} are needed; bring back those that \
@@ -312,6 +318,7 @@ impl BackendError {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Refused { passing, .. } => *passing,
+            Self::NotTold { .. } => false,
             Self::NoQuorum { failure, .. } => failure.is_passing(),
             _ => true,
         }

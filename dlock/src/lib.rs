@@ -40,7 +40,8 @@
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
 //!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release. Work learns
 //!    from [`Handle::low`] that little validity is left. [`Handles`] are the leases on several keys, which
-//!    [`Lock::acquire_all`] acquires in one order. [`Lock::close`] releases all at the end of a program.
+//!    [`Lock::acquire_all`] acquires in one order. [`election`] makes the holder of a lock a leader, whom
+//!    others observe. [`Lock::close`] releases all at the end of a program.
 //! 3. The lock servers, each with its options: the table below. [`AnyBackend`] is one of them, chosen at run
 //!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
@@ -86,6 +87,7 @@ mod close;
 mod connect;
 mod context;
 mod demand;
+pub mod election;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
@@ -125,7 +127,7 @@ mod watchdog;
 pub mod zookeeper;
 
 pub use any::AnyBackend;
-pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+pub use backend::{Acquisition, Answer, Backend, Claim, Holder, Released, Renewal};
 pub use budget::Budget;
 pub use close::Closed;
 pub use connect::{ConnectError, ConnectOptions, ServerUrl, UrlError};

@@ -224,6 +224,12 @@ pub enum OptionsError {
         /// The number of permits.
         permits: u32,
     },
+    /// An election has one leader at a time.
+    #[error("an election on a lock with {permits} permits would have as many leaders: give one permit")]
+    Leaders {
+        /// The number of permits.
+        permits: u32,
+    },
     /// A server call would fail at once.
     #[error("the request timeout is zero: give it the slowest answer that the server may take")]
     RequestTimeoutZero,

@@ -113,6 +113,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
     let reads = has(|kind| matches!(kind, Kind::ResourceRead { .. }));
     let resource = has(|kind| kind.name().target() == "resource");
     let sections = has(|kind| matches!(kind, Kind::SectionEntered { .. }));
+    let observed = has(|kind| matches!(kind, Kind::TermObserved { .. }));
     let reasons = [
         (!sections, VerdictKind::Overlap, "no worker's history is among the files"),
         (!resource, VerdictKind::StaleWrite, "the resource's history is not among the files"),
@@ -134,6 +135,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (rules.servers.is_empty(), VerdictKind::Leaked, "only the lock server's own events show its keys"),
         (!sections, VerdictKind::AfterRelease, "no worker's history is among the files"),
         (rules.servers.is_empty(), VerdictKind::Idle, "only the lock server's own events show its keys"),
+        (!observed, VerdictKind::TermRegressed, "nobody observed an election"),
     ];
     reasons
         .into_iter()

@@ -1,4 +1,4 @@
-//! The primitive that a command contends for: a mutex, or a semaphore.
+//! The primitive that a command contends for: a mutex, a semaphore, or an election.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 /// The permits of a semaphore that names no number.
 const PERMITS: u32 = 2;
 
-/// A primitive, as text `mutex`, `semaphore` (of two permits) or `semaphore:N`.
+/// A primitive, as text `mutex`, `semaphore` (of two permits), `semaphore:N` or `election`.
 ///
 /// # Example
 ///
@@ -29,13 +29,15 @@ pub enum Primitive {
         /// Their number: at least 2.
         permits: u32,
     },
+    /// One leader at a time, whom all contenders observe.
+    Election,
 }
 
 impl Primitive {
     /// Sets the options of a lock that is this primitive.
     pub fn apply(self, options: &mut Options) {
         options.permits = match self {
-            Self::Mutex => 1,
+            Self::Mutex | Self::Election => 1,
             Self::Semaphore { permits } => permits,
         };
     }
@@ -45,6 +47,7 @@ impl fmt::Display for Primitive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mutex => f.write_str("mutex"),
+            Self::Election => f.write_str("election"),
             Self::Semaphore { permits } => write!(f, "semaphore:{permits}"),
         }
     }
@@ -56,11 +59,13 @@ impl FromStr for Primitive {
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || {
             format!(
-                "unknown primitive `{text}`: give mutex, semaphore, or semaphore:N with 2 to 1000 permits"
+                "unknown primitive `{text}`: give mutex, semaphore, semaphore:N with 2 to 1000 permits, or \
+                 election"
             )
         };
         match text.split_once(':') {
             None if text == "mutex" => Ok(Self::Mutex),
+            None if text == "election" => Ok(Self::Election),
             None if text == "semaphore" => Ok(Self::Semaphore { permits: PERMITS }),
             Some(("semaphore", number)) => match number.parse() {
                 Ok(permits @ 2..=1000) => Ok(Self::Semaphore { permits }),
@@ -83,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_primitive_is_read_as_it_is_written() {
-        for primitive in [Primitive::Mutex, Primitive::Semaphore { permits: 7 }] {
+        for primitive in [Primitive::Mutex, Primitive::Semaphore { permits: 7 }, Primitive::Election] {
             assert_eq!(primitive.to_string().parse(), Ok(primitive));
         }
         assert_eq!("semaphore".parse(), Ok(Primitive::Semaphore { permits: 2 }));
@@ -91,7 +96,16 @@ mod tests {
 
     #[test]
     fn what_is_no_primitive_is_refused_by_its_text() {
-        for text in ["", "lock", "semaphore:", "semaphore:1", "semaphore:1001", "mutex:2", "semaphore:x"] {
+        for text in [
+            "",
+            "lock",
+            "semaphore:",
+            "semaphore:1",
+            "semaphore:1001",
+            "mutex:2",
+            "semaphore:x",
+            "election:2",
+        ] {
             let error = text.parse::<Primitive>().unwrap_err();
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }

@@ -130,7 +130,7 @@ fn a_request_whose_order_is_taken_gets_409() {
 }
 
 #[test]
-fn workers_share_the_jobs_and_leaders_follow_each_other() {
+fn workers_share_the_jobs() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let url = format!("redis://{}", redis.address());
@@ -140,11 +140,32 @@ fn workers_share_the_jobs_and_leaders_follow_each_other() {
     let printed = run("queue_worker", &[&url]);
     assert!(!printed.contains("job 1 is done"), "{printed}");
     drop(one);
+}
 
-    let mut leader = Running::start("leader", &[&url]);
-    assert_eq!(leader.line(), "leads in term 1");
-    let mut next = Running::start("leader", &[&url]);
+#[test]
+fn leaders_follow_each_other_and_write_in_their_terms() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let url = format!("redis://{}", redis.address());
+    let mut resource = Command::new(env!("CARGO_BIN_EXE_real"));
+    resource.args(["resource", "--listen", "127.0.0.1:0", "--store", "memory"]).stdout(Stdio::piped());
+    let mut resource = Running(resource.spawn().unwrap());
+    let listening = resource.line();
+    let address = listening.strip_prefix("listening on ").unwrap();
+    let lines_of = |process: &mut Running, wanted: [&str; 3]| {
+        let mut missing = wanted.to_vec();
+        while !missing.is_empty() {
+            let line = process.line();
+            missing.retain(|wanted| !line.contains(wanted));
+        }
+    };
+    let mut leader = Running::start("leader", &[&url, address]);
+    lines_of(&mut leader, ["leads in term 1", "wrote decision 1 in term 1", "lead in term 1"]);
+    let mut next = Running::start("leader", &[&url, address]);
     leader.end();
-    assert_eq!(next.line(), "leads in term 2");
+    lines_of(&mut next, ["leads in term 2", "wrote decision 1 in term 2", "lead in term 2"]);
     next.end();
+    let port = address.rsplit(':').next().unwrap().parse().unwrap();
+    let stale = ask_http(port, "PUT", "/r/leader:scheduler", "X-Fence-Token: 1\r\n", "late").unwrap();
+    assert!(stale.contains(" 409 "), "{stale}");
 }

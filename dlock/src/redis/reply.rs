@@ -129,7 +129,8 @@ pub(super) fn lost_counter() -> BackendError {
     BackendError::Refused { message: message.into(), passing: false }
 }
 
-fn refused(value: &Value) -> BackendError {
+/// Returns the error for an answer that is none of a script.
+pub(super) fn refused(value: &Value) -> BackendError {
     match value {
         // Otherwise the text would have been sent.
         value if is_unknown_script(value) => {

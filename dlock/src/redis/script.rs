@@ -19,6 +19,7 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("acquire_permit", include_str!("permit/acquire_permit.lua")),
     ("renew_permit", include_str!("permit/renew_permit.lua")),
     ("release_permit", include_str!("permit/release_permit.lua")),
+    ("holder", include_str!("holder.lua")),
 ];
 
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.

@@ -201,7 +201,7 @@ impl<R: Runtime> Place<R> {
 }
 
 /// Returns the token of an entry: the transaction that created it.
-fn token_of(stat: &Stat) -> Option<FencingToken> {
+pub(super) fn token_of(stat: &Stat) -> Option<FencingToken> {
     u64::try_from(stat.czxid).ok().and_then(FencingToken::new)
 }
 

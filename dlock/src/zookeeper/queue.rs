@@ -21,6 +21,17 @@ pub(super) fn ahead(names: &[String], own: u32, permits: usize) -> Vec<&str> {
     ahead.into_iter().take(permits).map(|(_, name)| name).collect()
 }
 
+/// Returns the name of the first entry, which is served; `None` without one, or if its number does not show
+/// the order any more: see [`is_used_up`].
+pub(super) fn first(names: &[String]) -> Option<&str> {
+    let mut numbered = names.iter().filter_map(|name| Some((entry_number(name)?, name.as_str())));
+    let first = numbered.next()?;
+    // Numbers may wrap, so the smallest need not be the first.
+    let (number, name) = numbered
+        .fold(first, |first, next| if next.0.wrapping_sub(first.0).cast_signed() < 0 { next } else { first });
+    (!is_used_up(number)).then_some(name)
+}
+
 /// Returns true if `number` is the last one, or beyond it: several entries may have such numbers, and their
 /// names don't show their order. ZooKeeper increments its counter only while the new count is greater
 /// (`DataTree.createNode`). So the counter stays at 2 147 483 647, and every later child gets that number, or
@@ -57,6 +68,8 @@ mod tests {
             let mut shuffled = line.clone();
             shuffled.sort();
             for permits in 1..4 {
+                let is_ordered = !is_used_up(entry_number(&line[0]).unwrap());
+                prop_assert_eq!(super::first(&shuffled), is_ordered.then_some(line[0].as_str()));
                 for (place, name) in line.iter().enumerate() {
                     let nearest = line[..place].iter().rev().take(permits);
                     let own = entry_number(name).unwrap();
@@ -89,6 +102,7 @@ mod tests {
             ["config", "_c_x-lock-", "_c_x-lock-000000000x", "_c_x-lock-+000000001"].map(str::to_owned);
         assert!(ahead(&names, 5, 9).is_empty());
         assert_eq!(find(&names, "x"), None);
+        assert_eq!(first(&names), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then one
 //! file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
-//! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`), each with its rule and
+//! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `terms`), each with its rule and
 //! the rule's source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest on the leases that
 //! holders believe in (`beliefs`, `trust`), the number of them that may be live at once (`capacity`), the
 //! keys that servers have stored (`stored`) and the faults in force (`faults`). [`Summary`] and [`Fairness`]
@@ -32,6 +32,7 @@ mod path;
 mod stored;
 mod stuck;
 mod summary;
+mod terms;
 mod tokens;
 mod trust;
 mod two_valid;
@@ -56,6 +57,7 @@ use overlap::Overlap;
 use ownership::Ownership;
 use path::Paths;
 use stuck::Stuck;
+use terms::Terms;
 use tokens::Tokens;
 use two_valid::TwoValid;
 use unfair::Unfair;
@@ -190,6 +192,7 @@ impl<'h> Judges<'h> {
             boxed::<Unheld<'h>>(rules),
             boxed::<Leaked<'h>>(rules),
             boxed::<Idle<'h>>(rules),
+            boxed::<Terms<'h>>(rules),
         ];
         Self { state: State::of(rules), judges: all.into_iter().flatten().collect() }
     }

@@ -40,7 +40,8 @@ impl Kind {
             | Self::KeyExtended { key, .. }
             | Self::KeyDeleted { key, .. }
             | Self::KeyExpired { key, .. }
-            | Self::WaiterGone { key, .. } => Some(key),
+            | Self::WaiterGone { key, .. }
+            | Self::TermObserved { key, .. } => Some(key),
             Self::WorkerStep { key, .. } => key.as_ref(),
             Self::PointPassed { .. }
             | Self::ServerStopped { .. }

@@ -126,6 +126,10 @@ macro_rules! with_lease_events {
                 /// The event's process died, and all its work with it.
                 ProcessCrashed = "process_crashed" { detail: Option<Name> }
             }
+            "worker" {
+                /// An observer of an election saw a term that was new to it; `owner` is the leader.
+                TermObserved = "term_observed" { key: Name, owner: Option<Name>, token: u64 }
+            }
         }
     };
 }

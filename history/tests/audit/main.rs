@@ -18,6 +18,7 @@ mod overlap;
 mod stale_write;
 mod story;
 mod stuck;
+mod term_regressed;
 mod token_regressed;
 mod tracing_events;
 mod two_valid;

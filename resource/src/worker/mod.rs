@@ -3,6 +3,7 @@
 //! It does what a careful user of the lock does: every write carries the grant's fencing token, and when the
 //! resource refuses one, the worker stops.
 
+mod elected;
 mod pauses;
 mod section;
 mod several;
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::{
-    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime,
+    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, LostError, Owner, ReleaseError,
+    Released, Runtime,
 };
 use dlock_runtime::{closest, probes, sometimes};
 use history::emit;
@@ -205,11 +207,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             }
             Some(cap) => {
                 let renewed = handle.while_held(Cap(cap), self.section(job, &resource, &handle));
-                match self.pauses.run(Droppable::Renewed, renewed).await {
-                    Some(Ok(ending)) => ending,
-                    Some(Err(_)) => Ending::Lost,
-                    None => Ending::Cancelled,
-                }
+                self.renewed(renewed).await
             }
         };
         sometimes!(self.runtime(), write_left_out, ending == Ending::Expired);
@@ -224,6 +222,15 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             None
         };
         Ok(Round { token, ending, released })
+    }
+
+    /// Runs a section beside its renewals.
+    async fn renewed(&self, section: impl Future<Output = Result<Ending, LostError>> + Send) -> Ending {
+        match self.pauses.run(Droppable::Renewed, section).await {
+            Some(Ok(ending)) => ending,
+            Some(Err(_)) => Ending::Lost,
+            None => Ending::Cancelled,
+        }
     }
 
     async fn section(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Ending {

@@ -2,11 +2,13 @@
 //! its mistake changes it.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dlock::{AnyBackend, Cap, FencingToken, Handle, Lock, LockKey, Owner};
+use dlock::election::Election;
+use dlock::{AnyBackend, Cap, FencingToken, Handle, Instant, Lock, LockKey, Owner, Runtime, timeout_at};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
 use resource::fence::Guard;
@@ -38,6 +40,11 @@ pub trait WorkerMistake: Send + Sync + 'static {
     /// Makes the writes of a round. Correct: one, with the token of the grant.
     fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
         hands.put(handle, handle.fence())
+    }
+
+    /// Observes an election until its rounds are over. Correct: the library's observer, one term a round.
+    fn observe(hands: &Hands, election: Election<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
+        hands.observe(election)
     }
 
     /// Ends a round. Correct: the worker leaves its section, then releases.
@@ -97,6 +104,11 @@ pub fn rounds_on<M: WorkerMistake>(
     };
     Some(Box::pin(async move {
         let key = M::lock_key(key);
+        if hands.spec.observes() {
+            // Without an election there is nothing to observe: no valid schedule has such a lock.
+            let Ok(election) = Election::new(lock, key, RENEW_CAP) else { return };
+            return M::observe(&hands, election).await;
+        }
         for _ in 0..hands.spec.rounds {
             match hands.spec.locks_several() {
                 false => hands.round::<M>(&lock, &key).await,
@@ -131,12 +143,36 @@ impl Hands {
         self.process.runtime().yield_now().await;
     }
 
+    /// Waits for one new term a round.
+    async fn observe(&self, election: Election<AnyBackend<SimRuntime>>) {
+        let mut observer = election.observe();
+        let end = self.observing_until();
+        for _ in 0..self.spec.rounds {
+            let next = timeout_at(&self.process.runtime(), end, pin!(observer.next())).await;
+            match next {
+                Ok(Ok(term)) => self.saw(election.key(), &term.leader, term.term.as_u64()),
+                Ok(Err(error)) if error.is_passing() => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Returns when an observer ends at the latest.
+    pub fn observing_until(&self) -> Instant {
+        self.process.runtime().now() + self.spec.deadline.duration() * self.spec.rounds
+    }
+
+    /// Records that an observer saw `leader` lead in `term`.
+    pub fn saw(&self, key: &LockKey, leader: &str, term: u64) {
+        history::emit!(TermObserved { key: key.id_hash(), owner: leader, token: term });
+    }
+
     async fn round<M: WorkerMistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
         let Self { process, spec, .. } = self;
         let acquire = lock.acquire(key, process.now() + spec.deadline.duration());
         // The history shows an acquire that fails or is dropped; the next round goes on.
         let Some(Ok(handle)) = process.cancellable(Call::Acquire, acquire).await else { return };
-        if spec.renew {
+        if spec.renew || spec.leads() {
             handle.keep_alive(RENEW_CAP);
         }
         let section = process.section_with_token(key.name(), handle.fence().as_u64());

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use dlock::election::Election;
 use dlock::{Backend, Lock, LockKey, Runtime};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
@@ -32,14 +33,44 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
     let client = Client::new(process.runtime(), RESOURCE_ADDRESS);
     let worker = Worker::new(lock, client, Yields(process.clone()));
     let job = job(first.clone(), spec);
+    let election = match spec.leads() || spec.observes() {
+        // The schedule was validated, so the lock has one permit.
+        true => worker.election(&job).ok(),
+        false => None,
+    };
+    if let Some(election) = election.as_ref().filter(|_| spec.observes()) {
+        return observe(seat, &worker, election, &job).await;
+    }
     for round in 0..spec.rounds {
         // A round that fails is in the history; the next round goes on.
-        if spec.locks_several() {
+        if let Some(election) = &election {
+            if let Some(Ok(leadership)) = acquired(seat, round, worker.campaign(election, &job)).await {
+                let _ = Box::pin(worker.lead(&job, leadership)).await;
+            }
+        } else if spec.locks_several() {
             if let Some(Ok(handles)) = acquired(seat, round, worker.acquire_all(&keys, &job)).await {
                 let _ = Box::pin(worker.hold_all(&job, handles)).await;
             }
         } else if let Some(Ok(handle)) = acquired(seat, round, worker.acquire(&job)).await {
             let _ = Box::pin(worker.hold(&job, handle)).await;
+        }
+        seat.think().await;
+    }
+}
+
+/// Works all rounds of an observer: waits for one new term in each.
+async fn observe<B: Backend<Runtime = SimRuntime>>(
+    seat: Seat<'_>,
+    worker: &Worker<B, Yields>,
+    election: &Election<B>,
+    job: &Job,
+) {
+    let Seat { process, spec, .. } = seat;
+    let mut observer = election.observe();
+    for _ in 0..spec.rounds {
+        let deadline = process.runtime().now() + spec.deadline.duration();
+        if worker.observe(&mut observer, job, deadline).await.is_err() {
+            return;
         }
         seat.think().await;
     }

@@ -73,13 +73,20 @@ pub struct Worker {
 /// The name of a worker's workload. `lock`, the default, holds the lock and sends its fencing token with
 /// each write. `cas` is compare and set: each write names the version that was read, and the resource
 /// compares. `read` only reads the resource. `several` locks several keys together, and works and writes
-/// under each of them in turn.
+/// under each of them in turn. `election` campaigns, and works as the leader: it always renews, and sends its
+/// term with each write. `observe` learns who leads, one term a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);
 
 /// The workload that locks several keys together.
 pub(super) const SEVERAL: &str = "several";
+
+/// The workload that leads.
+pub(super) const ELECTION: &str = "election";
+
+/// The workload that observes who leads.
+pub(super) const OBSERVE: &str = "observe";
 
 impl WorkerMode {
     /// Names a workload. A schedule with an unknown one is not valid.
@@ -144,6 +151,16 @@ impl Worker {
     /// Returns true if it locks several keys together.
     pub fn locks_several(&self) -> bool {
         self.mode.name() == SEVERAL
+    }
+
+    /// Returns true if it campaigns and leads.
+    pub fn leads(&self) -> bool {
+        self.mode.name() == ELECTION
+    }
+
+    /// Returns true if it observes who leads.
+    pub fn observes(&self) -> bool {
+        self.mode.name() == OBSERVE
     }
 
     /// Returns the first option of the lock that differs from its default, if any.

@@ -40,11 +40,13 @@ mod queue_evicts;
 mod queue_keeps_dead;
 mod reacquire;
 mod reentrant;
+mod renew_deadline;
 mod renewal_logged;
 mod renewal_outlives;
 mod scripted;
 mod setnx;
 mod shared_token;
+mod stale_observer;
 mod started_at;
 mod string_tokens;
 mod subject;
@@ -340,4 +342,16 @@ mutants! {
     UnorderedKeys = "unordered-keys", R16 in unordered_keys,
         from "common where one account pays to another", shows [Verdict::Stuck]
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
+    /// A leader that can't renew leads until a deadline of its own, which is longer than its lease.
+    RenewDeadline = "renew-deadline", R19 in renew_deadline,
+        from "elections whose `renewDeadline` is not below `leaseDuration`", shows [Verdict::Unheld]
+        => Exhibit::redis::<renew_deadline::RenewDeadline>()
+            .and_etcd::<renew_deadline::RenewDeadline>()
+            .suited(renew_deadline::campaign),
+    /// An observer of an election asks the primary and a replica, and believes the last answer.
+    StaleObserver = "stale-observer", R19 in stale_observer,
+        from "reads of any server, as with Consul's `stale`", shows [Verdict::TermRegressed]
+        => Exhibit::worker::<stale_observer::StaleObserver>()
+            .only_on(System::REDIS)
+            .suited(stale_observer::observe),
 }

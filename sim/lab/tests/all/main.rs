@@ -32,6 +32,7 @@ mod corpus;
 mod crowds;
 mod determinism;
 mod docs;
+mod election;
 mod ends;
 mod escapes;
 mod exercise;

@@ -14,12 +14,21 @@ use super::wider::Wider;
 use super::worker::{Worker, WorkerMode};
 
 mod cas;
+mod election;
 mod lock;
+mod observe;
 mod read;
 mod several;
 
 /// All workloads.
-const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several];
+const WORKLOADS: &[&dyn Workload] = &[
+    &lock::Locking,
+    &cas::Updating,
+    &read::Reading,
+    &several::Several,
+    &election::Campaigning,
+    &observe::Observing,
+];
 
 /// A workload: the rounds of a worker.
 pub(super) trait Workload: Sync {
