@@ -55,6 +55,8 @@ fn every_peer_has_its_row_in_every_arm() {
             "raw etcd transaction",
             "dlock, etcd",
             "etcd's Lock service",
+            "dlock, etcd, election",
+            "etcd's Election service",
             "dlock, ZooKeeper"
         ]
     );

@@ -3,8 +3,8 @@
 //! A leader is the holder of a lock on a key, and its term is the fencing token of the lease: a number that
 //! grows from leader to leader. The lease is renewed for as long as the leader leads. A leader that can't
 //! renew stops before another one can begin, by its own clock ([`Leadership::lead`]). It can't stop if its
-//! process is paused: so each write must carry the term, and the resource must refuse a term below the highest
-//! that it has seen.
+//! process is paused. So each write must carry the term, and the resource must refuse a term below the
+//! highest that it has seen.
 //!
 //! Source: the terms are those of Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm"
 //! (2014), of which an election here has only the numbering; the lease is that of Gray and Cheriton, "Leases"

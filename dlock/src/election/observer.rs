@@ -13,9 +13,9 @@ use crate::key::LockKey;
 /// Observes an election: shows each term that it sees once, in growing order.
 ///
 /// It asks the server, on every backend: after each question without news it waits for
-/// [`Options::backoff`](crate::Options::backoff), which grows up to its maximum, 1 s by default. So much later
-/// than its beginning a term may be seen. (etcd and ZooKeeper could tell of the change at once; an observer
-/// does not use their watches.)
+/// [`Options::backoff`](crate::Options::backoff), which grows up to its maximum, 2 s by default. So much
+/// later than its beginning a term may be seen. (etcd and ZooKeeper could tell of the change at once; an
+/// observer does not use their watches.)
 pub struct Observer<B: Backend> {
     context: Context<B>,
     key: LockKey,

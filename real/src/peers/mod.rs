@@ -2,11 +2,12 @@
 //!
 //! Each peer does the same work in small slices, all in turns, so that disturbances of the machine affect all
 //! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `raw_redis`,
-//! `raw_etcd` and `foreign` are the peers. `cores` pins the Redis and its client to different cores where
+//! `raw_etcd`, `elections` and `foreign` are the peers. `cores` pins the Redis and its client to different cores where
 //! single requests are timed. [`measure`] runs the slices and combines them, and [`table`] compares the
 //! results with the targets.
 
 mod cores;
+mod elections;
 mod foreign;
 pub mod measure;
 mod ours;
@@ -187,7 +188,9 @@ fn enter(
     let members = etcd.addresses();
     add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
     add(ours("dlock, etcd", System::Etcd, &members), LOCK);
-    add(Box::new(raw_etcd::LockService { members }), LOCK);
+    add(Box::new(raw_etcd::LockService { members: members.clone() }), LOCK);
+    add(Box::new(elections::OurElection { members: members.clone() }), &[Scenario::Uncontended]);
+    add(Box::new(elections::ElectionService { members }), &[Scenario::Uncontended]);
     add(ours("dlock, ZooKeeper", System::Zookeeper, from_ref(&keeper)), LOCK);
     if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
         add(Box::new(peer), LOCK);

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::{
-    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, LostError, Owner, ReleaseError,
-    Released, Runtime,
+    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime,
 };
 use dlock_runtime::{closest, probes, sometimes};
 use history::emit;
@@ -225,7 +224,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     }
 
     /// Runs a section beside its renewals.
-    async fn renewed(&self, section: impl Future<Output = Result<Ending, LostError>> + Send) -> Ending {
+    async fn renewed<E: Send>(&self, section: impl Future<Output = Result<Ending, E>> + Send) -> Ending {
         match self.pauses.run(Droppable::Renewed, section).await {
             Some(Ok(ending)) => ending,
             Some(Err(_)) => Ending::Lost,

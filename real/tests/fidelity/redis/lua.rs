@@ -32,7 +32,7 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 11] = [
+const SHIPPING: [Shipping; 12] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
@@ -46,6 +46,7 @@ const SHIPPING: [Shipping; 11] = [
     ),
     shipping!("redis/permit/renew_permit.lua", &["permits", "owners"], &[":1", ":0"]),
     shipping!("redis/permit/release_permit.lua", &["permits", "owners"], &[":1", ":0"]),
+    shipping!("redis/holder.lua", &["a", "fence"], &["*2 $8", "*0"]),
     shipping!("redlock/vote.lua", &["a", "fence"], &[":n", "*3 :1", "*3 :0"]),
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];
