@@ -1,6 +1,6 @@
 //! Leader election: one of several processes leads and writes, and another takes over when it ends, stands
-//! still or is cut off. All of them see who leads. The term is the fencing token. Each write carries it, since
-//! a leader that pauses does not know that it was replaced: the resource refuses the old term.
+//! still or is cut off. All of them see who leads. The term is the fencing token. Each write carries it,
+//! since a leader that pauses does not know that it was replaced: the resource refuses the old term.
 //!
 //! Start a resource, `cargo run -p fencepost-real -- resource`. Run this in two terminals, and stop one:
 //! `cargo run --example leader -- redis://127.0.0.1:6379 127.0.0.1:8080`.

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use dlock::{AnyBackend, ConnectError, Lock, LockKey, Options, TokioRuntime, TryAcquireError};
+use dlock::election::Election;
+use dlock::{AnyBackend, Cap, ConnectError, Lock, LockKey, Options, TokioRuntime, TryAcquireError};
 use etcd_client::{Client, Permission, PermissionType, RoleRevokePermissionOptions};
 use real::servers::{EtcdCluster, Persistence, Redis, Stage, ZooKeeper, ask};
 
@@ -29,6 +30,9 @@ async fn work_on(id: &str, url: &str) -> Result<(), String> {
     let deadline = one.deadline_in(Duration::from_secs(8));
     let handle = one.acquire(&key, deadline).await.map_err(|error| told(&error))?;
     let token = handle.fence();
+    let election = Election::new(other.clone(), key.clone(), Cap(Duration::from_secs(60))).unwrap();
+    let seen = election.observe().next().await.map_err(|error| told(&error))?;
+    assert_eq!(seen.term, token);
     let holds = async {
         handle.renew().await.map_err(|error| told(&error))?;
         handle.release().await.map_err(|error| told(&error))
