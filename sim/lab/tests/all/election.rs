@@ -27,7 +27,7 @@ fn election(mut schedule: Schedule<Options>) -> Schedule<Options> {
 /// Returns the terms that observers saw in a run of the schedule, with their leaders.
 fn seen(name: &str) -> Vec<(String, u64)> {
     let report = case(name).run(Arm::Fenced);
-    let events = report.history.iter().filter_map(|event| match &event.kind {
+    let events = report.events.iter().filter_map(|event| match &event.kind {
         Kind::TermObserved { owner: Some(owner), token, .. } => Some((owner.as_str(), *token)),
         _ => None,
     });
@@ -61,7 +61,7 @@ fn elections_break_nothing_under_faults() {
             assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
             grants += report.summary().grants;
             terms +=
-                report.history.iter().filter(|event| matches!(event.kind, Kind::TermObserved { .. })).count();
+                report.events.iter().filter(|event| matches!(event.kind, Kind::TermObserved { .. })).count();
         }
         assert!(grants > SCHEDULES && terms > 0, "{system}: {grants} grants, {terms} terms seen");
     }
