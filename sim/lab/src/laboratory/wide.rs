@@ -8,6 +8,7 @@ use sim::entropy::Site;
 use sim::{Draw, Schedule, Span};
 
 use super::options::Options;
+use super::system::System;
 use super::validate::validate;
 use super::wider::Wider;
 use super::worker::WorkerMode;
@@ -23,7 +24,11 @@ const WIDER: &[Wider] = &[
 ];
 
 /// Lock servers over TLS, where the lock is the library's: those of others speak without it.
-const TLS: Wider = Wider::new("tls", 0.1, |options, _| options.tls = true);
+const TLS: Wider = Wider::new("tls", 0.1, |options, _| options.tls = has_time_for_handshakes(options));
+
+/// The shortest TTL of a Redlock over TLS. It gives a node a tenth of it, 200 ms, within which the node is
+/// connected to: about four round trips of at most 35 ms.
+const REDLOCK_TLS_TTL_MIN: Span = Span::from_secs(2);
 
 /// Semaphores, where the lock is the library's.
 const PERMITS: Wider =
@@ -47,6 +52,13 @@ pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw, library: bool
             schedule.options = before;
         }
     }
+}
+
+/// Returns whether a connection over TLS can be opened within the time that the lock gives a server.
+/// Otherwise nobody ever gets the lock, without any fault.
+fn has_time_for_handshakes(options: &Options) -> bool {
+    let shortest = options.workers.iter().map(|worker| options.ttl_of(worker)).min();
+    options.system != System::REDLOCK || shortest.is_none_or(|ttl| ttl >= REDLOCK_TLS_TTL_MIN)
 }
 
 /// Adds four workers that do as others do.
