@@ -109,8 +109,8 @@ mod retry;
 #[cfg(feature = "tls")]
 mod secured;
 mod setup;
-mod share;
 mod several;
+mod share;
 #[cfg(any(feature = "redis", feature = "etcd"))]
 mod single_flight;
 mod span;

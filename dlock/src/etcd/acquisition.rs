@@ -227,7 +227,11 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
     fn beside(&self) -> Vec<FencingToken> {
         let Some(Ahead { claims, readers, .. }) = self.trail.ahead() else { return Vec::new() };
         let claims = claims.iter().map(|(_, revision)| revision);
-        claims.chain(readers).rev().filter_map(|revision| FencingToken::new(revision.unsigned_abs())).collect()
+        claims
+            .chain(readers)
+            .rev()
+            .filter_map(|revision| FencingToken::new(revision.unsigned_abs()))
+            .collect()
     }
 
     fn needs_cleanup(&self) -> bool {

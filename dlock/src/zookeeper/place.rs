@@ -192,7 +192,8 @@ impl<R: Runtime> Place<R> {
         let (Some(number), Some(token)) = (number, token) else {
             return Err(Error::Protocol(WireError::Truncated));
         };
-        self.entry = Some(Entry { path: path.to_owned(), number, token, ahead: Vec::new(), readers: Vec::new() });
+        self.entry =
+            Some(Entry { path: path.to_owned(), number, token, ahead: Vec::new(), readers: Vec::new() });
         Ok(())
     }
 
