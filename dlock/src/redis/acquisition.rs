@@ -174,6 +174,10 @@ impl<R: Runtime> RedisAcquisition<R> {
             Ok((grant, beside)) => (Ok(grant), beside),
             Err(error) => (Err(error), Vec::new()),
         };
+        if claim.is_shared() && matches!(grant, Ok(Grant::New { .. } | Grant::Known { .. })) {
+            // Passes a wake-up on to the next waiter of this client: it may be a reader, too.
+            requests.stop_waiting();
+        }
         let (grant, since) = self.note(&sent, grant)?;
         self.beside = beside;
         let waits = matches!(grant, Grant::Taken { .. });

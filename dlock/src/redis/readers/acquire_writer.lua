@@ -13,9 +13,9 @@
 -- ARGV[4]  optional: any text; takes the token from the server's time, as acquire_by_time.lua does
 --
 -- Returns one of:
--- fence             Granted now: the text of the counter.
--- {1, fence, pttl}  Granted before to the same owner, whose reply was lost; the lease has pttl ms left. The
---                   token is the text of the counter. Nothing is changed.
+-- {2, fence}        Granted now. Tokens are texts of the counter.
+-- {1, fence, pttl}  Granted before to the same owner, whose reply was lost; the lease has pttl ms left.
+--                   Nothing is changed.
 -- {0, left}         Another writer has the lock for left ms more, or for ever if left is -1; or readers have
 --                   it, the last of them for left ms, and no new one gets it meanwhile.
 -- an error          The counter has reached 2^53, beyond which numbers of Lua are not exact. Nothing is
@@ -65,4 +65,4 @@ if not fence then
 end
 call('SET', keys[1], args[1], 'PX', args[2])
 call('ZREM', keys[4], args[1])
-return fence
+return {2, fence}

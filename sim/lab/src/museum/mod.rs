@@ -41,6 +41,7 @@ mod queue_evicts;
 mod queue_keeps_dead;
 mod reacquire;
 mod reader_behind_reader;
+mod readers_first;
 mod reentrant;
 mod renewal_logged;
 mod renewal_outlives;
@@ -350,4 +351,8 @@ mutants! {
     ReaderBehindReader = "reader-behind-reader", R18 in reader_behind_reader,
         from "common where readers look at the entry ahead", shows [Verdict::TwoValid]
         => Exhibit::etcd::<reader_behind_reader::ReaderBehindReader>().of_readers(),
+    /// Readers go in while a writer waits: if they keep coming, it is never served.
+    ReadersFirst = "readers-first", R30 in readers_first,
+        from "Courtois, Heymans, Parnas: the first problem", shows [Verdict::Stuck]
+        => Exhibit::redis::<readers_first::ReadersFirst>().counting().of_readers(),
 }
