@@ -1,18 +1,18 @@
 //! R17: the readers of a lock are counted, and their leases have no end. A reader that crashes bars all writers for
 //! ever.
 //!
-//! Here the count is a set without expiry, so that a repeated release counts once: the plain form, `INCR` and
-//! `DECR`, has that mistake as well.
+//! Here the count is that of a sorted set, so that a repeated release counts once: the plain form, `INCR` and
+//! `DECR`, has that mistake as well. The ends of the leases are hundreds of thousands of years ahead.
 
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, Released, Renewal, Runtime};
 
 use crate::kit::{Attempt, LockMistake};
 
 const READ: &str = "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end \
-                    redis.call('SADD', KEYS[2], ARGV[1]) redis.call('INCR', KEYS[3]) \
+                    redis.call('ZADD', KEYS[2], '9000000000000000', ARGV[1]) redis.call('INCR', KEYS[3]) \
                     return redis.call('GET', KEYS[3])";
 
-const WRITE: &str = "if redis.call('SCARD', KEYS[2]) > 0 then return 0 end \
+const WRITE: &str = "if redis.call('ZCARD', KEYS[2]) > 0 then return 0 end \
                      if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end \
                      redis.call('INCR', KEYS[3]) return redis.call('GET', KEYS[3])";
 
@@ -47,7 +47,7 @@ impl LockMistake for EternalReaders {
         if !own.claim.is_shared() {
             return own.correct.release(deadline).await;
         }
-        let mut command = redis::cmd("SREM");
+        let mut command = redis::cmd("ZREM");
         command.arg(own.claim.key.readers_key()).arg(own.claim.owner.as_str());
         let count = own.by(deadline, own.wire.ask::<u64>(&command)).await?;
         Ok(if count == 1 { Released::Done } else { Released::NotOwner })
