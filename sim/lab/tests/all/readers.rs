@@ -103,7 +103,7 @@ fn a_dead_writer_that_waited_bars_readers_for_a_while() {
                 [[worker]]\nname = \"p\"\nshared = true\nwork = \"5s\"\nrenew = true\n\
                 [[worker]]\nname = \"w\"\nstarts = \"50ms\"\n\
                 [[worker]]\nname = \"q\"\nstarts = \"300ms\"\nshared = true\n\
-                [[fault]]\nwhen = \"100ms\"\nwhat = { crash = \"w\" }\n";
+                [[fault]]\nwhen = { at = \"100ms\" }\nwhat = { crash = \"w\" }\n";
     let report = run(&lab::parse("x.toml", text).unwrap(), Arm::Unfenced, 1).unwrap();
     assert_eq!(report.kinds(), [].into(), "{}", report.trace());
     assert_eq!(moves(&report), ["+p", "+q", "-q", "-p"], "{}", report.trace());
