@@ -107,7 +107,8 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
     /// # Errors
     ///
     /// [`AcquireError::Ttl`] if no lease can have the TTL, for example since it is above that of the client's
-    /// session. [`AcquireError::NoReaders`] if the lock has no readers, and the request is one. Otherwise as [`Lock::acquire`](crate::Lock::acquire).
+    /// session. [`AcquireError::NoReaders`] if the lock has no readers, and the request is one. Otherwise as
+    /// [`Lock::acquire`](crate::Lock::acquire).
     pub async fn acquire(self, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
         let terms = self.context.terms_of(self.ttl)?;
         if self.lacks_readers() {

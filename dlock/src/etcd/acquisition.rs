@@ -280,9 +280,9 @@ impl<R: Runtime> Cluster<R> {
         self.connector().judged(connection, deadline, sent).await
     }
 
-    /// Waits for the end of a claim directly ahead. A mutex watches one key, and so does a reader. A semaphore watches the queue
-    /// and ignores the other keys: with a watch for each claim ahead, waiters would have as many watches as
-    /// there are permits.
+    /// Waits for the end of a claim directly ahead. A mutex watches one key, and so does a reader. A
+    /// semaphore watches the queue and ignores the other keys: with a watch for each claim ahead, waiters
+    /// would have as many watches as there are permits.
     async fn watch(
         &self,
         session: &Session,

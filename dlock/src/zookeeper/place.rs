@@ -146,8 +146,8 @@ impl<R: Runtime> Place<R> {
         }
     }
 
-    /// Reads the tokens of the entries ahead that have permits, or are readers, if this one has or is; of those
-    /// that are still there, in ascending order.
+    /// Reads the tokens of the entries ahead that have permits, or are readers, if this one has or is; of
+    /// those that are still there, in ascending order.
     pub(super) async fn tokens_ahead(&self, deadline: Instant) -> Result<Vec<FencingToken>, Error> {
         let ahead = self.entry.iter().flat_map(|entry| entry.ahead.iter().chain(&entry.readers));
         let stats = join_all(ahead.map(|path| self.client.exists(path, deadline))).await.into_iter();

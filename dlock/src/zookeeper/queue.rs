@@ -18,8 +18,8 @@ pub(super) fn ahead(names: &[String], own: u32, permits: usize) -> Vec<&str> {
     all_ahead(names, own).take(permits).collect()
 }
 
-/// Returns the name of the last writer ahead of the reader numbered `own`, and those of the readers ahead, the
-/// nearest first. The reader is served once there is no such writer, however many readers there are.
+/// Returns the name of the last writer ahead of the reader numbered `own`, and those of the readers ahead,
+/// the nearest first. The reader is served once there is no such writer, however many readers there are.
 pub(super) fn ahead_of_reader(names: &[String], own: u32) -> (Option<&str>, Vec<&str>) {
     let (readers, writers): (Vec<_>, Vec<_>) = all_ahead(names, own).partition(|name| is_reader(name));
     (writers.first().copied(), readers)

@@ -1,5 +1,5 @@
-//! The paths of locks: `/locks/<name>/_c_<guid>-lock-<ten digits>`, a node for each holder and waiter. That of
-//! a reader is `_c_<guid>-__READ__<ten digits>`.
+//! The paths of locks: `/locks/<name>/_c_<guid>-lock-<ten digits>`, a node for each holder and waiter. That
+//! of a reader is `_c_<guid>-__READ__<ten digits>`.
 //!
 //! Source: the ZooKeeper recipes for locks and shared locks, the protected names of Apache Curator
 //! (`ProtectedMode`), and the names of readers in its `InterProcessReadWriteLock`. The

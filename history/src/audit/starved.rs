@@ -39,8 +39,9 @@ impl<'h> Starved<'h> {
         }
     }
 
-    /// Returns true if a grant to `owner` at `at` is a new one for reading, and one of the writers in `waiting`
-    /// had waited for longer than `patience`, counted from `healed` or the last writer's end at the earliest.
+    /// Returns true if a grant to `owner` at `at` is a new one for reading, and one of the writers in
+    /// `waiting` had waited for longer than `patience`, counted from `healed` or the last writer's end at the
+    /// earliest.
     pub(super) fn starves(
         &self,
         owner: &Name,

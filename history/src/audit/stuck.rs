@@ -279,8 +279,8 @@ impl<'h> Stuck<'h> {
         }
     }
 
-    /// Notes a grant to `owner`: for the waiters, the time of its lease begins. Returns false if they need not
-    /// wait for it, since it starves one of them.
+    /// Notes a grant to `owner`: for the waiters, the time of its lease begins. Returns false if they need
+    /// not wait for it, since it starves one of them.
     fn grant(&mut self, key: &'h Name, owner: &'h Name, at: Nanos, verdicts: &mut Verdicts) -> bool {
         self.judge_waiters(key, at, verdicts);
         let Rules { ttl, served_within, longest_retry, sessions, .. } = self.rules;

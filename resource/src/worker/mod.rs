@@ -54,7 +54,8 @@ pub struct Job {
     pub check: bool,
     /// Renews the lease beside the work, for at most this time; not at all if `None`.
     pub renew: Option<Duration>,
-    /// The number of writes, or of a reader's reads. Several writes are numbered (`X-Fence-Seq`), a single write is plain.
+    /// The number of writes, or of a reader's reads. Several writes are numbered (`X-Fence-Seq`), a single
+    /// write is plain.
     pub writes: u64,
     /// The retries of a write whose answer is lost; none if `None`.
     pub retry: Option<Retry>,

@@ -1,9 +1,9 @@
 //! Locks for readers and a writer on one Redis: the scripts that acquire, renew and release.
 //!
-//! The readers of a key are a sorted set, ordered by the end of their leases on the server's clock, with their
-//! tokens in a hash beside it, as the permits of a semaphore are. The writer's lease is stored as that of a
-//! mutex. A writer that finds readers bars new ones: it is in a second sorted set, for a little longer than
-//! until its next request. So readers that keep coming can't starve it, and one that dies while it waits
+//! The readers of a key are a sorted set, ordered by the end of their leases on the server's clock, with
+//! their tokens in a hash beside it, as the permits of a semaphore are. The writer's lease is stored as that
+//! of a mutex. A writer that finds readers bars new ones: it is in a second sorted set, for a little longer
+//! than until its next request. So readers that keep coming can't starve it, and one that dies while it waits
 //! bars nobody for long. All tokens come from the counter of the mutex.
 //!
 //! Readers and writers as such: Courtois, Heymans, Parnas, "Concurrent control with readers and writers"

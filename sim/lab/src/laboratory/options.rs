@@ -27,8 +27,8 @@ pub struct Options {
     /// The number of permits of each lock, 2 to 9: a semaphore. Default: none, a mutex.
     #[serde(default, skip_serializing_if = "is_default")]
     pub permits: Option<u32>,
-    /// True if each lock has readers and a writer: workers with `shared = true` read under it. Default: false, a
-    /// mutex.
+    /// True if each lock has readers and a writer: workers with `shared = true` read under it. Default:
+    /// false, a mutex.
     #[serde(default, skip_serializing_if = "is_default")]
     pub readers: bool,
     /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.

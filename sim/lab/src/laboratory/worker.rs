@@ -38,8 +38,8 @@ pub struct Worker {
     /// Time between two rounds. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub think: Span,
-    /// True if it acquires the lock for reading, and reads the resource with its token where others write. Needs
-    /// the schedule's `readers = true`. Default false.
+    /// True if it acquires the lock for reading, and reads the resource with its token where others write.
+    /// Needs the schedule's `readers = true`. Default false.
     #[serde(skip_serializing_if = "is_default")]
     pub shared: bool,
     /// Timeout of an acquire, and of an answer of the resource with all retries. Default 30 s.
@@ -63,7 +63,8 @@ pub struct Worker {
     /// Its release. Default: a script that deletes the lock only if the worker owns it.
     #[serde(skip_serializing_if = "is_default")]
     pub release: ReleaseMode,
-    /// Number of writes in a round, or of a reader's reads after its work. Default 1; if there are several, each carries a sequence number.
+    /// Number of writes in a round, or of a reader's reads after its work. Default 1; if there are several,
+    /// each carries a sequence number.
     pub writes: u32,
     /// True if it retries a write whose answer is lost. Default true.
     pub retry_put: bool,

@@ -1,5 +1,5 @@
-//! R17: the readers of a lock are counted, and their leases have no end. A reader that crashes bars all writers for
-//! ever.
+//! R17: the readers of a lock are counted, and their leases have no end. A reader that crashes bars all
+//! writers for ever.
 //!
 //! Here the count is that of a sorted set, so that a repeated release counts once: the plain form, `INCR` and
 //! `DECR`, has that mistake as well. The ends of the leases are hundreds of thousands of years ahead.

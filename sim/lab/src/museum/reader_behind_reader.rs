@@ -1,5 +1,5 @@
-//! R18: a reader in a queue looks at the entry directly ahead alone. If that is a reader, it goes in, although
-//! both are behind a writer.
+//! R18: a reader in a queue looks at the entry directly ahead alone. If that is a reader, it goes in,
+//! although both are behind a writer.
 
 use dlock::etcd::Etcd;
 use dlock::{Acquisition, Answer, BackendError, FencingToken, Instant, LockKey, Runtime};

@@ -1,8 +1,8 @@
 //! R30: readers go in as long as others are inside, although a writer waits. If they keep coming, it is never
 //! served.
 //!
-//! Source: Courtois, Heymans, Parnas, "Concurrent control with readers and writers" (CACM 14(10), 1971): their
-//! first problem, whose solution lets writers starve.
+//! Source: Courtois, Heymans, Parnas, "Concurrent control with readers and writers" (CACM 14(10), 1971):
+//! their first problem, whose solution lets writers starve.
 
 use dlock::{Answer, BackendError, FencingToken, Instant, Runtime};
 use redis::Value;

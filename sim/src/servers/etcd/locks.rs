@@ -1,10 +1,10 @@
 //! Finds the locks among the keys, for the history.
 //!
 //! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first
-//! one holds it, or of a semaphore as many as there are permits ([`EtcdHost::permits`]). If the first one is a
-//! reader (`~read-…`), all readers before the first writer hold it. That is the layout of our lock library,
-//! and of etcd's own Lock service for the name `lock/v1/NAME`. A world may name further
-//! keys and queues ([`EtcdHost::lock_key`], [`EtcdHost::lock_queue`]).
+//! one holds it, or of a semaphore as many as there are permits ([`EtcdHost::permits`]). If the first one is
+//! a reader (`~read-…`), all readers before the first writer hold it. That is the layout of our lock library,
+//! and of etcd's own Lock service for the name `lock/v1/NAME`. A world may name further keys and queues
+//! ([`EtcdHost::lock_key`], [`EtcdHost::lock_queue`]).
 //!
 //! [`EtcdHost::lock_key`]: super::EtcdHost::lock_key
 //! [`EtcdHost::lock_queue`]: super::EtcdHost::lock_queue
