@@ -85,6 +85,8 @@ impl Exhibit {
         self.suited(|options| {
             (options.permits, options.readers) = (None, true);
             options.etcd = Default::default();
+            // At the end of its numbers the counter ends a request for good, which no mistake here knows of.
+            options.redis.fence_start = 0;
             for (number, worker) in options.workers.iter_mut().enumerate() {
                 worker.release = Default::default();
                 worker.shared = number > 0 && worker.mode == Default::default();
