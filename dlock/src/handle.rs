@@ -62,9 +62,10 @@ impl<B: Backend> Handle<B> {
         self.token
     }
 
-    /// Returns the tokens of the other permits that were live when this one was granted, in ascending order;
-    /// none for a lock with one permit. A resource needs them with [`Handle::fence`]: a permit may write
-    /// after a newer one, if it was live beside that.
+    /// Returns the tokens of the other permits, or of the other readers, that were live when this one was
+    /// granted, in ascending order; none for a lock with one permit, and none for a writer. A resource needs
+    /// them with [`Handle::fence`]: a permit may write, and a reader read, after a newer one, if it was live
+    /// beside that.
     ///
     /// # Example
     ///

@@ -110,6 +110,7 @@ mod retry;
 mod secured;
 mod setup;
 mod several;
+mod share;
 #[cfg(any(feature = "redis", feature = "etcd"))]
 mod single_flight;
 mod span;
@@ -125,7 +126,7 @@ mod watchdog;
 pub mod zookeeper;
 
 pub use any::AnyBackend;
-pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal, Share};
 pub use budget::Budget;
 pub use close::Closed;
 pub use connect::{ConnectError, ConnectOptions, ServerUrl, UrlError};
@@ -141,6 +142,7 @@ pub use lock::Lock;
 pub use options::{Options, OptionsError};
 pub use request::Request;
 pub use setup::SetupError;
+pub use share::UpgradeError;
 pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 #[cfg(feature = "tokio")]
 pub use tokio::{TokioRuntime, TokioStream};

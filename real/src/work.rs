@@ -264,8 +264,9 @@ impl<T: Fn(Done)> Contender<'_, T> {
         let lock = Lock::new(backend, options)?;
         let pauses = Stoppable { pause: plan.pause, stop: stop.clone() };
         let worker = Worker::new(lock.clone(), client, pauses);
-        let job = job(plan, key.clone());
-        for _ in 0..plan.rounds {
+        let mut job = job(plan, key.clone());
+        for round in 0..plan.rounds {
+            job.shared = plan.primitive.reads(round);
             // Asked to stop, it drops an acquire, which then releases in the background; once it holds the
             // lock it drops the section, and releases.
             let round = match stop.or(worker.acquire(&job)).await {

@@ -113,6 +113,24 @@ fn transfers_there_and_back_both_end() {
 }
 
 #[test]
+fn three_processes_read_together_and_write_alone() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let url = format!("redis://{}", redis.address());
+    let runs = [(); 3].map(|()| {
+        let url = url.clone();
+        std::thread::spawn(move || run("readers", &[&url]))
+    });
+    let printed = runs.map(|run| run.join().unwrap()).concat();
+    for token in 1..=18 {
+        let count = |end| printed.matches(&format!("with token {token}{end}")).count();
+        assert_eq!(count(" beside") + count(", alone"), 1, "{printed}");
+    }
+    assert_eq!(printed.matches("alone").count(), 9, "{printed}");
+    assert!(printed.contains("beside [1]"), "{printed}");
+}
+
+#[test]
 fn a_request_whose_order_is_taken_gets_409() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

@@ -95,7 +95,7 @@ async fn uncontended<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Re
     let mut slice = Slice { completed: job.operations, ..Slice::default() };
     for _ in 0..job.operations {
         let called = runtime.now();
-        let handle = K::acquire(lock, &key, called + ACQUIRE_TIMEOUT).await?;
+        let handle = K::acquire(lock, &key, false, called + ACQUIRE_TIMEOUT).await?;
         let granted = runtime.now();
         handle.release().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
@@ -170,7 +170,7 @@ async fn space<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result<S
                     break;
                 }
                 let key = LockKey::new(&name, &number.to_string())?;
-                let handle = K::acquire(&lock, &key, runtime.now() + ACQUIRE_TIMEOUT).await?;
+                let handle = K::acquire(&lock, &key, false, runtime.now() + ACQUIRE_TIMEOUT).await?;
                 match takes {
                     Some(_) => handle.leave(),
                     None => _ = handle.release().await?,

@@ -42,6 +42,8 @@ pub enum Reading {
 pub struct Job {
     /// The lock, and by its name the resource.
     pub key: LockKey,
+    /// True if it acquires the lock for reading, and reads with its token where others write.
+    pub shared: bool,
     /// The timeout of the acquire.
     pub acquire_timeout: Duration,
     /// The read before the work.
@@ -52,7 +54,8 @@ pub struct Job {
     pub check: bool,
     /// Renews the lease beside the work, for at most this time; not at all if `None`.
     pub renew: Option<Duration>,
-    /// The number of writes. Several are numbered (`X-Fence-Seq`), a single write is plain.
+    /// The number of writes, or of a reader's reads. Several writes are numbered (`X-Fence-Seq`), a single
+    /// write is plain.
     pub writes: u64,
     /// The retries of a write whose answer is lost; none if `None`.
     pub retry: Option<Retry>,
@@ -68,6 +71,7 @@ impl Job {
     pub fn new(key: LockKey, work: Duration) -> Self {
         Self {
             key,
+            shared: false,
             acquire_timeout: Duration::from_secs(30),
             reading: Reading::None,
             work,
@@ -186,7 +190,8 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     ///
     /// As [`Lock::acquire`].
     pub async fn acquire(&self, job: &Job) -> Result<Handle<B>, AcquireError> {
-        self.lock.acquire(&job.key, self.now() + job.acquire_timeout).await
+        let (request, deadline) = (self.lock.request(&job.key), self.now() + job.acquire_timeout);
+        if job.shared { request.shared() } else { request }.acquire(deadline).await
     }
 
     /// Runs the second half: the critical section, and the release.
@@ -229,8 +234,17 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     async fn section(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Ending {
         self.pause(job, Step::Granted).await;
         let beside = beside(handle);
-        if let Some(ending) = self.read(job, resource, handle, &beside).await {
-            return ending;
+        let claim = match job.reading {
+            Reading::None => None,
+            Reading::Plain => Some(None),
+            Reading::Fenced => Some(Some(handle.fence())),
+        };
+        if let Some(claim) = claim {
+            let ending = self.read(job, resource, handle, &beside, claim).await;
+            self.pause(job, Step::Read).await;
+            if ending != Ending::Done {
+                return ending;
+            }
         }
         if !job.work.is_zero() {
             self.runtime().sleep_until(self.now() + job.work).await;
@@ -243,7 +257,10 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
                 }
                 self.pause(job, Step::Checked).await;
             }
-            let ending = self.write(job, resource, handle, &beside, number).await;
+            let ending = match job.shared {
+                true => self.read(job, resource, handle, &beside, Some(handle.fence())).await,
+                false => self.write(job, resource, handle, &beside, number).await,
+            };
             self.pause(job, Step::Written).await;
             if ending != Ending::Done {
                 return ending;
@@ -252,28 +269,23 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         Ending::Done
     }
 
-    /// Reads the resource as the job says. Returns the ending of the section if it can't go on.
+    /// Reads the resource, and claims it for the token `claim`. Returns the ending of the section if this was
+    /// all of it.
     async fn read(
         &self,
         job: &Job,
         resource: &ResourceKey,
         handle: &Handle<B>,
         beside: &Beside,
-    ) -> Option<Ending> {
-        let claim = match job.reading {
-            Reading::None => return None,
-            Reading::Plain => None,
-            Reading::Fenced => Some(handle.fence()),
-        };
+        claim: Option<FencingToken>,
+    ) -> Ending {
         let read = Read { claim, owner: OwnerToken::new(handle.owner().as_str()).ok() };
         let client = self.client.beside(beside);
-        let answer = client.read_as(resource, &read, self.now() + job.answer_timeout).await;
-        self.pause(job, Step::Read).await;
-        match answer {
-            Ok(ReadAnswer::Read(_)) => None,
-            Ok(ReadAnswer::Stale { .. } | ReadAnswer::ForeignOwner { .. }) => Some(Ending::Refused),
-            Ok(ReadAnswer::Jump { .. }) => Some(Ending::Jumped),
-            Err(_) => Some(Ending::Unanswered),
+        match client.read_as(resource, &read, self.now() + job.answer_timeout).await {
+            Ok(ReadAnswer::Read(_)) => Ending::Done,
+            Ok(ReadAnswer::Stale { .. } | ReadAnswer::ForeignOwner { .. }) => Ending::Refused,
+            Ok(ReadAnswer::Jump { .. }) => Ending::Jumped,
+            Err(_) => Ending::Unanswered,
         }
     }
 

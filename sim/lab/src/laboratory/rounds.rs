@@ -62,6 +62,7 @@ async fn acquired<F: Future>(seat: Seat<'_>, round: u32, acquire: F) -> Option<F
 fn job(key: LockKey, spec: &Spec) -> Job {
     Job {
         key,
+        shared: spec.shared,
         acquire_timeout: spec.deadline.duration(),
         reading: match spec.read {
             ReadMode::None => Reading::None,

@@ -34,12 +34,20 @@ const REDLOCK_TLS_TTL_MIN: Span = Span::from_secs(2);
 const PERMITS: Wider =
     Wider::new("permits", 0.1, |options, site| options.permits = Some(site.one_of(&[2, 2, 3])));
 
+/// Readers beside a writer, where the lock is the library's.
+const READERS: Wider = Wider::new("readers", 0.1, |options, site| {
+    options.readers = true;
+    for worker in &mut options.workers {
+        worker.shared = site.chance(0.6) && worker.acquires() && !worker.locks_several();
+    }
+});
+
 /// Draws the changes of the schedule: of any, of its system and of the workloads. Leaves out a change that
 /// the rules refuse. `library` is true if the lock is the library's, and may be
 /// over TLS.
 pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw, library: bool) {
     let own = schedule.options.system.get().wider();
-    let of_library: &[Wider] = if library { &[TLS, PERMITS] } else { &[] };
+    let of_library: &[Wider] = if library { &[TLS, PERMITS, READERS] } else { &[] };
     let changes = WIDER.iter().chain(own).chain(WorkerMode::wider()).chain(of_library);
     for Wider { name, probability, change } in changes {
         let mut site = from.site(&format!("options: {name}"));

@@ -38,6 +38,10 @@ pub struct Worker {
     /// Time between two rounds. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub think: Span,
+    /// True if it acquires the lock for reading, and reads the resource with its token where others write.
+    /// Needs the schedule's `readers = true`. Default false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub shared: bool,
     /// Timeout of an acquire, and of an answer of the resource with all retries. Default 30 s.
     pub deadline: Span,
     /// Time of work inside its critical section, before it writes. Default 10 ms.
@@ -59,7 +63,8 @@ pub struct Worker {
     /// Its release. Default: a script that deletes the lock only if the worker owns it.
     #[serde(skip_serializing_if = "is_default")]
     pub release: ReleaseMode,
-    /// Number of writes in a round. Default 1; if there are several, each carries a sequence number.
+    /// Number of writes in a round, or of a reader's reads after its work. Default 1; if there are several,
+    /// each carries a sequence number.
     pub writes: u32,
     /// True if it retries a write whose answer is lost. Default true.
     pub retry_put: bool,
@@ -150,6 +155,7 @@ impl Worker {
     pub(super) fn option_of_locks(&self) -> Option<&'static str> {
         let plain = Self::default();
         let set = [
+            ("shared", self.shared != plain.shared),
             ("ttl", self.ttl != plain.ttl),
             ("check", self.check != plain.check),
             ("read", self.read != plain.read),
@@ -175,6 +181,7 @@ impl Default for Worker {
             key: None,
             keys: Vec::new(),
             think: Span::ZERO,
+            shared: false,
             deadline: Span::from_secs(30),
             work: Span::from_millis(10),
             ttl: None,

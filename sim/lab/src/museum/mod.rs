@@ -16,6 +16,7 @@ mod counter_deleted;
 mod dead_watchdog;
 mod early_now;
 mod endless_renewal;
+mod eternal_readers;
 mod exhibit;
 mod failed_release;
 mod forgetful_nodes;
@@ -39,6 +40,8 @@ mod prefix_deleted;
 mod queue_evicts;
 mod queue_keeps_dead;
 mod reacquire;
+mod reader_behind_reader;
+mod readers_first;
 mod reentrant;
 mod renewal_logged;
 mod renewal_outlives;
@@ -340,4 +343,16 @@ mutants! {
     UnorderedKeys = "unordered-keys", R16 in unordered_keys,
         from "common where one account pays to another", shows [Verdict::Stuck]
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
+    /// The leases of readers never end: one that crashes bars writers for ever.
+    EternalReaders = "eternal-readers", R17 in eternal_readers,
+        from "recipes that count readers with `INCR` and `DECR`", shows [Verdict::Stuck]
+        => Exhibit::redis::<eternal_readers::EternalReaders>().counting().of_readers(),
+    /// A reader in a queue goes in behind a reader that waits for a writer.
+    ReaderBehindReader = "reader-behind-reader", R18 in reader_behind_reader,
+        from "common where readers look at the entry ahead", shows [Verdict::TwoValid]
+        => Exhibit::etcd::<reader_behind_reader::ReaderBehindReader>().of_readers(),
+    /// Readers go in while a writer waits: if they keep coming, it is never served.
+    ReadersFirst = "readers-first", R30 in readers_first,
+        from "Courtois, Heymans, Parnas: the first problem", shows [Verdict::Stuck]
+        => Exhibit::redis::<readers_first::ReadersFirst>().counting().of_readers(),
 }

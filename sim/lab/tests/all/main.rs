@@ -57,6 +57,7 @@ mod pictures;
 mod probes;
 mod public_items;
 mod reader;
+mod readers;
 mod schedule;
 mod scripts;
 mod search;
