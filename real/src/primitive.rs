@@ -48,7 +48,7 @@ impl Primitive {
 
     /// Returns true if the round of this number, from 0, reads.
     pub fn reads(self, round: u64) -> bool {
-        self == Self::Readers && round % ROUNDS != 0
+        self == Self::Readers && !round.is_multiple_of(ROUNDS)
     }
 }
 
