@@ -347,6 +347,11 @@ impl<B: Backend, T> Handle<B, T> {
     /// # Ok(()) });
     /// ```
     pub async fn release(self) -> Result<Released, ReleaseError> {
+        self.release_shared().await
+    }
+
+    /// Releases the lease of a handle that several sections share: see [`Handle::release`].
+    pub(crate) async fn release_shared(&self) -> Result<Released, ReleaseError> {
         let held = &self.held;
         let now = held.now();
         held.begin_release(now);

@@ -40,7 +40,8 @@
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
 //!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release. Work learns
 //!    from [`Handle::low`] that little validity is left. [`Handles`] are the leases on several keys, which
-//!    [`Lock::acquire_all`] acquires in one order. [`Lock::close`] releases all at the end of a program.
+//!    [`Lock::acquire_all`] acquires in one order. In a [`Scope`] the lock is reentrant: sections that are
+//!    [`Entered`] share one lease. [`Lock::close`] releases all at the end of a program.
 //! 3. The lock servers, each with its options: the table below. [`AnyBackend`] is one of them, chosen at run
 //!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
@@ -98,12 +99,14 @@ mod key;
 mod lease;
 mod lock;
 pub mod metrics;
+mod nesting;
 mod open;
 mod options;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "redis")]
 pub mod redlock;
+mod reentrant;
 mod request;
 mod retry;
 #[cfg(feature = "tls")]
@@ -139,6 +142,7 @@ pub use key::{KeyError, LockKey, id_hash};
 pub use lease::DriftMargin;
 pub use lock::Lock;
 pub use options::{Options, OptionsError};
+pub use reentrant::{EnterError, Entered, Left, Scope};
 pub use request::Request;
 pub use setup::SetupError;
 pub use token::{FencingToken, Owner, TokenError, owner_prefix};
@@ -169,6 +173,7 @@ pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
         watchdog::probe::ALL,
         cleanup::probe::ALL,
         several::probe::ALL,
+        reentrant::probe::ALL,
     ];
     [
         &core[..],

@@ -113,6 +113,20 @@ fn transfers_there_and_back_both_end() {
 }
 
 #[test]
+fn sections_of_a_request_share_a_token() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("reentrant", &[&format!("redis://{}", redis.address())]);
+    let of_request = |token: u32| {
+        ["packed", "billed", "shipped"]
+            .map(|state| format!("order 42: {state}, with token {token}\n"))
+            .concat()
+            + "released\n"
+    };
+    assert_eq!(printed, of_request(1) + &of_request(2));
+}
+
+#[test]
 fn a_request_whose_order_is_taken_gets_409() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

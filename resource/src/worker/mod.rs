@@ -3,6 +3,7 @@
 //! It does what a careful user of the lock does: every write carries the grant's fencing token, and when the
 //! resource refuses one, the worker stops.
 
+mod nested;
 mod pauses;
 mod section;
 mod several;
@@ -16,6 +17,7 @@ use dlock::{
 use dlock_runtime::{closest, probes, sometimes};
 use history::emit;
 
+pub use self::nested::RoundOfNested;
 pub use self::pauses::{Droppable, Pauses, Step};
 use self::section::Section;
 pub use self::several::RoundOfSeveral;

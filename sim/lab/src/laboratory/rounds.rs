@@ -38,6 +38,11 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
             if let Some(Ok(handles)) = acquired(seat, round, worker.acquire_all(&keys, &job)).await {
                 let _ = Box::pin(worker.hold_all(&job, handles)).await;
             }
+        } else if let Some(depth) = spec.nests() {
+            let scope = worker.scope();
+            if let Some(Ok(entered)) = acquired(seat, round, worker.enter(&scope, &job)).await {
+                let _ = Box::pin(worker.hold_nested(&job, depth, &scope, entered)).await;
+            }
         } else if let Some(Ok(handle)) = acquired(seat, round, worker.acquire(&job)).await {
             let _ = Box::pin(worker.hold(&job, handle)).await;
         }

@@ -86,6 +86,7 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.work = Worker::default().work,
     |worker| worker.attempts = None,
     |worker| worker.keys.truncate(2),
+    |worker| worker.depth = None,
 ];
 
 fn simpler_workers(worker: &Worker) -> Vec<Worker> {

@@ -22,6 +22,7 @@ mod forgetful_nodes;
 mod forgets_on_restart;
 mod header_revision;
 mod ignores_version;
+mod inner_release;
 mod late_loss;
 mod lease_id_token;
 mod line;
@@ -215,7 +216,9 @@ mutants! {
     /// A reentrant acquire increments the token, and the outer write is refused.
     Reentrant = "reentrant", B21 in reentrant,
         from "Redisson's `RFencedLock`", shows [], found by "holder accepted"
-        => Exhibit::worker::<reentrant::Reentrant>().only_on(System::REDIS),
+        => Exhibit::worker::<reentrant::Reentrant>()
+            .only_on(System::REDIS)
+            .suited(reentrant::nest_sections),
     /// The counter is deleted with the lock.
     CounterDeleted = "counter-deleted", B22 in counter_deleted,
         from "Redisson's `RFencedLock`", shows [Verdict::TokenRegressed]
@@ -340,4 +343,8 @@ mutants! {
     UnorderedKeys = "unordered-keys", R16 in unordered_keys,
         from "common where one account pays to another", shows [Verdict::Stuck]
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
+    /// A reentrant lock does not count its sections: the first one to leave releases it.
+    InnerRelease = "inner-release", R21 in inner_release,
+        from "common where \"acquired already\" is a flag", shows [Verdict::AfterRelease]
+        => Exhibit::worker::<inner_release::InnerRelease>().suited(reentrant::nest_sections),
 }

@@ -16,10 +16,12 @@ use super::worker::{Worker, WorkerMode};
 mod cas;
 mod lock;
 mod read;
+mod reentrant;
 mod several;
 
 /// All workloads.
-const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several];
+const WORKLOADS: &[&dyn Workload] =
+    &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several, &reentrant::Nesting];
 
 /// A workload: the rounds of a worker.
 pub(super) trait Workload: Sync {
