@@ -49,7 +49,8 @@
 //!    Programs without async code use the module `blocking` (feature `blocking`).
 //! 5. [`event`] and [`metrics`]: the events and metrics of every lock. Each acquire, hold and release is also
 //!    a `tracing` span, `dlock.acquire`, `dlock.hold` and `dlock.release`, for OpenTelemetry.
-//! 6. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
+//! 6. [`flight`]: of many callers that need one result, one computes it.
+//! 7. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
 //!    own; the server in memory above is the example of [`Backend`].
 //!
 //! | type | feature | lock server |
@@ -91,6 +92,7 @@ mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod event;
+pub mod flight;
 mod handle;
 mod handles;
 mod held;
@@ -174,6 +176,7 @@ pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
         cleanup::probe::ALL,
         several::probe::ALL,
         reentrant::probe::ALL,
+        flight::probe::ALL,
     ];
     [
         &core[..],

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dlock::flight::{FlightResult, Results, Stored};
 use dlock::{AnyBackend, Cap, Entered, FencingToken, Handle, Lock, LockKey, Owner, Scope};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
@@ -18,6 +19,8 @@ use sim::sim::Section;
 use sim::world::runtime::SimRuntime;
 
 use super::Faultless;
+use crate::laboratory::flights::Flights;
+use crate::laboratory::one_flight::FlightMark;
 use crate::wire::Wire;
 use crate::{Worker, Workplace};
 
@@ -48,6 +51,15 @@ pub trait WorkerMistake: Send + Sync + 'static {
         key: &LockKey,
     ) -> impl Future<Output = ()> + Send {
         hands.round_of_nested(lock, key)
+    }
+
+    /// Runs a flight. Correct: of all workers that need a result at once, one computes it.
+    fn fly(
+        hands: &Hands,
+        lock: &Lock<AnyBackend<SimRuntime>>,
+        key: &LockKey,
+    ) -> impl Future<Output = ()> + Send {
+        async { hands.flights().round(lock, key).await }
     }
 
     /// Ends a round. Correct: the worker leaves its section, then releases.
@@ -111,6 +123,7 @@ pub fn rounds_on<M: WorkerMistake>(
             match (hands.spec.locks_several(), hands.spec.nests()) {
                 (true, _) => hands.round_of_several::<M>(&lock, M::order(keys.clone())).await,
                 (false, Some(_)) => M::nest(&hands, &lock, &key).await,
+                (false, None) if hands.spec.flies() => M::fly(&hands, &lock, &key).await,
                 (false, None) => hands.round::<M>(&lock, &key).await,
             }
             hands.process.sleep(hands.spec.think.duration()).await;
@@ -193,6 +206,27 @@ impl Hands {
         if handle.is_valid() || !self.spec.check {
             M::write(self, handle).await;
         }
+    }
+
+    /// Begins a flight; returns the token of the result that the worker knows, 0 if there is none. Returns
+    /// `None` if the resource does not answer.
+    pub async fn begin_flight(&self, key: &LockKey) -> Option<u64> {
+        Some(self.flights().begin(key).await?.map_or(0, FencingToken::as_u64))
+    }
+
+    /// Computes under the lease of `handle`, and stores the result.
+    pub async fn compute(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
+        let (flights, token) = (self.flights(), handle.fence());
+        let result = FlightResult { token, value: flights.compute(token).await };
+        let stored = flights.results.put(handle.key(), &result, handle.owner(), self.deadline()).await;
+        if stored == Ok(Stored::Accepted) {
+            flights.mark(FlightMark::Returns(token.as_u64()));
+        }
+    }
+
+    /// Computations of one round.
+    fn flights(&self) -> Flights<'_> {
+        Flights::new(&self.process, &self.spec)
     }
 
     async fn round_of_nested(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {

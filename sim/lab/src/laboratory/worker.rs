@@ -38,6 +38,9 @@ pub struct Worker {
     /// The number of sections of a round, each inside the one before. Needs `mode = "reentrant"`. Default 2.
     #[serde(skip_serializing_if = "is_default")]
     pub depth: Option<u32>,
+    /// The number of its first computations that fail. Needs `mode = "single_flight"`. Default: none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fails: Option<u32>,
     /// Time between two rounds. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub think: Span,
@@ -77,7 +80,8 @@ pub struct Worker {
 /// each write. `cas` is compare and set: each write names the version that was read, and the resource
 /// compares. `read` only reads the resource. `several` locks several keys together, and works and writes
 /// under each of them in turn. `reentrant` acquires its key again inside its critical section, and writes in
-/// each section before and after the one inside it.
+/// each section before and after the one inside it. `single_flight` gets a result that is newer than the one
+/// in the resource, from another worker or by computing it under the lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);
@@ -87,6 +91,9 @@ pub(super) const SEVERAL: &str = "several";
 
 /// The workload whose sections nest.
 pub(super) const REENTRANT: &str = "reentrant";
+
+/// The workload that shares the results of computations.
+pub(super) const SINGLE_FLIGHT: &str = "single_flight";
 
 impl WorkerMode {
     /// Names a workload. A schedule with an unknown one is not valid.
@@ -147,6 +154,7 @@ impl Worker {
             ("attempts", "cas", self.attempts.is_some()),
             ("keys", SEVERAL, !self.keys.is_empty()),
             ("depth", REENTRANT, self.depth.is_some()),
+            ("fails", SINGLE_FLIGHT, self.fails.is_some()),
         ];
         let mut others = own.into_iter().filter(|(_, mode, is_set)| *is_set && *mode != self.mode.name());
         others.next().map(|(field, mode, _)| (field, mode))
@@ -155,6 +163,11 @@ impl Worker {
     /// Returns true if it locks several keys together.
     pub fn locks_several(&self) -> bool {
         self.mode.name() == SEVERAL
+    }
+
+    /// Returns true if it shares the results of computations.
+    pub fn flies(&self) -> bool {
+        self.mode.name() == SINGLE_FLIGHT
     }
 
     /// Returns the number of its nested sections, if its workload nests them.
@@ -191,6 +204,7 @@ impl Default for Worker {
             key: None,
             keys: Vec::new(),
             depth: None,
+            fails: None,
             think: Span::ZERO,
             deadline: Span::from_secs(30),
             work: Span::from_millis(10),

@@ -29,6 +29,7 @@ mod line;
 mod margin_added;
 mod mutant;
 mod no_cleanup;
+mod no_second_look;
 mod old_session_node;
 mod one_key;
 mod one_permit_more;
@@ -347,4 +348,8 @@ mutants! {
     InnerRelease = "inner-release", R21 in inner_release,
         from "common where \"acquired already\" is a flag", shows [Verdict::AfterRelease]
         => Exhibit::worker::<inner_release::InnerRelease>().suited(reentrant::nest_sections),
+    /// A waiter for a result computes it as soon as it has the lock, and does not look whether it is there.
+    NoSecondLook = "no-second-look", R22 in no_second_look,
+        from "caches that lock on a miss and do not look again", shows [], found by "one flight"
+        => Exhibit::worker::<no_second_look::NoSecondLook>().suited(no_second_look::fly),
 }

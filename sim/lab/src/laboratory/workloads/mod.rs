@@ -18,10 +18,17 @@ mod lock;
 mod read;
 mod reentrant;
 mod several;
+mod single_flight;
 
 /// All workloads.
-const WORKLOADS: &[&dyn Workload] =
-    &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several, &reentrant::Nesting];
+const WORKLOADS: &[&dyn Workload] = &[
+    &lock::Locking,
+    &cas::Updating,
+    &read::Reading,
+    &several::Several,
+    &reentrant::Nesting,
+    &single_flight::Flying,
+];
 
 /// A workload: the rounds of a worker.
 pub(super) trait Workload: Sync {
