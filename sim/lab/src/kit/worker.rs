@@ -43,8 +43,8 @@ pub trait WorkerMistake: Send + Sync + 'static {
         hands.put(handle, handle.fence())
     }
 
-    /// Runs a round of nested sections. Correct: they share one lease, in a scope of the round, which the last
-    /// one to leave releases.
+    /// Runs a round of nested sections. Correct: they share one lease, in a scope of the round; the last one
+    /// to leave releases it.
     fn nest(
         hands: &Hands,
         lock: &Lock<AnyBackend<SimRuntime>>,

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dlock::flight::{Fresh, Results, SingleFlight};
-use dlock::{Backend, Cap, FencingToken, Instant, Lock, LockKey, Runtime};
+use dlock::{Backend, Cap, FencingToken, Instant, Lock, LockKey};
 use resource::client::Client;
 use resource::flight::ResourceResults;
 use sim::Process;

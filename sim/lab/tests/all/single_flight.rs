@@ -2,7 +2,7 @@
 //! often than they ask.
 
 use lab::museum::{Museum, Mutant};
-use lab::{Arm, Lab, Options, System, Worker, WorkerMode, draw_for, run, schedule};
+use lab::{Arm, Lab, Options, System, Worker, WorkerMode, draw_for, run, schedule, validate};
 use sim::explore::violation;
 use sim::{Schedule, Span};
 
@@ -16,6 +16,13 @@ fn flying(mut schedule: Schedule<Options>) -> Schedule<Options> {
         let (mode, fails) = (WorkerMode::new("single_flight"), (number == 0).then_some(1));
         *worker =
             Worker { name, mode, fails, starts, rounds, key, think, deadline, work, ..Worker::default() };
+    }
+    // Faults that are aimed at steps of other workloads, or drop their calls.
+    for fault in std::mem::take(&mut schedule.faults) {
+        schedule.faults.push(fault);
+        if validate(&schedule).is_err() {
+            schedule.faults.pop();
+        }
     }
     schedule
 }
