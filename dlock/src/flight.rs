@@ -55,7 +55,7 @@ pub trait Results: Send + Sync {
     ) -> impl Future<Output = Result<Option<FlightResult>, Self::Error>> + Send;
 
     /// Returns the result of `key` as [`Results::get`] does, for the holder of `token`, and refuses from then
-    /// on each result with a lower token. Returns `Err(Stored::Stale)` inside if a higher one has been seen.
+    /// on each result with a lower token. Returns [`Claimed::Stale`] if a higher one has been seen.
     fn claim(
         &self,
         key: &LockKey,
@@ -150,8 +150,8 @@ impl<B: Backend, S: Results> SingleFlight<B, S> {
     ///
     /// 1. It looks for a result that `fresh` accepts, and returns it.
     /// 2. It requests the lock, and looks again at the intervals of [`Options::backoff`] while it waits. The
-    ///    result of the holder ends the wait; if the holder crashes, its lease ends, and this call may get the
-    ///    lock.
+    ///    result of the holder ends the wait; if the holder crashes, its lease ends, and this call may get
+    ///    the lock.
     /// 3. With the lock it claims its token in the store, and looks again: the last holder may have stored a
     ///    result in between. From then on the store refuses the result of a holder that was replaced.
     /// 4. It runs `compute` while the lease is renewed, stores the value or the failure with the token, and
@@ -179,7 +179,8 @@ impl<B: Backend, S: Results> SingleFlight<B, S> {
     /// use dlock::Cap;
     /// use dlock::flight::{Fresh, SingleFlight};
     ///
-    /// let flight = SingleFlight::new(lock.clone(), results::InMemory::default(), Cap(Duration::from_secs(60)));
+    /// let cap = Cap(Duration::from_secs(60));
+    /// let flight = SingleFlight::new(lock.clone(), results::InMemory::default(), cap);
     /// let report = async |_token| Ok::<_, String>(b"42 orders".to_vec());
     /// let deadline = lock.deadline_in(Duration::from_secs(5));
     /// let first = flight.run(&key, Fresh::Any, deadline, report).await?;
