@@ -348,10 +348,15 @@ impl<B: Backend, T> Handle<B, T> {
     /// # Ok(()) });
     /// ```
     pub async fn release(self) -> Result<Released, ReleaseError> {
-        let held = &self.held;
-        let now = held.now();
+        self.release_shared().await
+    }
+
+    /// Releases the lease of a handle that several sections share: see [`Handle::release`].
+    pub(crate) fn release_shared(&self) -> impl Future<Output = Result<Released, ReleaseError>> + use<B, T> {
+        let (held, now) = (Arc::clone(&self.held), self.held.now());
         held.begin_release(now);
-        held.release(now, now + held.context().options().request_timeout * RELEASE_TIMEOUTS).await
+        let deadline = now + held.context().options().request_timeout * RELEASE_TIMEOUTS;
+        async move { held.release(now, deadline).await }
     }
 
     /// Drops the handle without a release: the lease ends by its TTL. Use it if others must wait that long,

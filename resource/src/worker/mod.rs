@@ -3,6 +3,7 @@
 //! It does what a careful user of the lock does: every write carries the grant's fencing token, and when the
 //! resource refuses one, the worker stops.
 
+mod nested;
 mod pauses;
 mod section;
 mod several;
@@ -16,6 +17,7 @@ use dlock::{
 use dlock_runtime::{closest, probes, sometimes};
 use history::emit;
 
+pub use self::nested::RoundOfNested;
 pub use self::pauses::{Droppable, Pauses, Step};
 use self::section::Section;
 pub use self::several::RoundOfSeveral;
@@ -234,17 +236,8 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     async fn section(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Ending {
         self.pause(job, Step::Granted).await;
         let beside = beside(handle);
-        let claim = match job.reading {
-            Reading::None => None,
-            Reading::Plain => Some(None),
-            Reading::Fenced => Some(Some(handle.fence())),
-        };
-        if let Some(claim) = claim {
-            let ending = self.read(job, resource, handle, &beside, claim).await;
-            self.pause(job, Step::Read).await;
-            if ending != Ending::Done {
-                return ending;
-            }
+        if let Some(ending) = self.read_first(job, resource, handle, &beside).await {
+            return ending;
         }
         if !job.work.is_zero() {
             self.runtime().sleep_until(self.now() + job.work).await;
@@ -269,8 +262,26 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         Ending::Done
     }
 
-    /// Reads the resource, and claims it for the token `claim`. Returns the ending of the section if this was
-    /// all of it.
+    /// Reads the resource before the work, if the job does. Returns the ending of the section if this was all
+    /// of it.
+    async fn read_first(
+        &self,
+        job: &Job,
+        resource: &ResourceKey,
+        handle: &Handle<B>,
+        beside: &Beside,
+    ) -> Option<Ending> {
+        let claim = match job.reading {
+            Reading::None => return None,
+            Reading::Plain => None,
+            Reading::Fenced => Some(handle.fence()),
+        };
+        let ending = self.read(job, resource, handle, beside, claim).await;
+        self.pause(job, Step::Read).await;
+        (ending != Ending::Done).then_some(ending)
+    }
+
+    /// Reads the resource, and claims it for the token `claim`.
     async fn read(
         &self,
         job: &Job,

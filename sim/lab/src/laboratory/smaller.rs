@@ -95,6 +95,8 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.work = Worker::default().work,
     |worker| worker.attempts = None,
     |worker| worker.keys.truncate(2),
+    |worker| worker.depth = None,
+    |worker| worker.fails = None,
 ];
 
 fn simpler_workers(worker: &Worker) -> Vec<Worker> {

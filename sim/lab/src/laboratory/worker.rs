@@ -35,6 +35,12 @@ pub struct Worker {
     /// Default: all of the schedule's, in their order.
     #[serde(skip_serializing_if = "is_default")]
     pub keys: Vec<String>,
+    /// The number of sections of a round, each inside the one before. Needs `mode = "reentrant"`. Default 2.
+    #[serde(skip_serializing_if = "is_default")]
+    pub depth: Option<u32>,
+    /// The number of its first computations that fail. Needs `mode = "single_flight"`. Default: none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fails: Option<u32>,
     /// Time between two rounds. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub think: Span,
@@ -78,13 +84,21 @@ pub struct Worker {
 /// The name of a worker's workload. `lock`, the default, holds the lock and sends its fencing token with
 /// each write. `cas` is compare and set: each write names the version that was read, and the resource
 /// compares. `read` only reads the resource. `several` locks several keys together, and works and writes
-/// under each of them in turn.
+/// under each of them in turn. `reentrant` acquires its key again inside its critical section, and writes in
+/// each section before and after the one inside it. `single_flight` gets a result that is newer than the one
+/// in the resource, from another worker or by computing it under the lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);
 
 /// The workload that locks several keys together.
 pub(super) const SEVERAL: &str = "several";
+
+/// The workload whose sections nest.
+pub(super) const REENTRANT: &str = "reentrant";
+
+/// The workload that shares the results of computations.
+pub(super) const SINGLE_FLIGHT: &str = "single_flight";
 
 impl WorkerMode {
     /// Names a workload. A schedule with an unknown one is not valid.
@@ -141,7 +155,12 @@ impl Worker {
     /// Returns the first option of a workload other than the worker's that differs from its default, with the
     /// name of that workload.
     pub(super) fn option_of_others(&self) -> Option<(&'static str, &'static str)> {
-        let own = [("attempts", "cas", self.attempts.is_some()), ("keys", SEVERAL, !self.keys.is_empty())];
+        let own = [
+            ("attempts", "cas", self.attempts.is_some()),
+            ("keys", SEVERAL, !self.keys.is_empty()),
+            ("depth", REENTRANT, self.depth.is_some()),
+            ("fails", SINGLE_FLIGHT, self.fails.is_some()),
+        ];
         let mut others = own.into_iter().filter(|(_, mode, is_set)| *is_set && *mode != self.mode.name());
         others.next().map(|(field, mode, _)| (field, mode))
     }
@@ -149,6 +168,16 @@ impl Worker {
     /// Returns true if it locks several keys together.
     pub fn locks_several(&self) -> bool {
         self.mode.name() == SEVERAL
+    }
+
+    /// Returns true if it shares the results of computations.
+    pub fn flies(&self) -> bool {
+        self.mode.name() == SINGLE_FLIGHT
+    }
+
+    /// Returns the number of its nested sections, if its workload nests them.
+    pub fn nests(&self) -> Option<u32> {
+        (self.mode.name() == REENTRANT).then(|| self.depth.unwrap_or(2))
     }
 
     /// Returns the first option of the lock that differs from its default, if any.
@@ -180,6 +209,8 @@ impl Default for Worker {
             rounds: 1,
             key: None,
             keys: Vec::new(),
+            depth: None,
+            fails: None,
             think: Span::ZERO,
             shared: false,
             deadline: Span::from_secs(30),

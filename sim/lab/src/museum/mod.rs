@@ -23,12 +23,14 @@ mod forgetful_nodes;
 mod forgets_on_restart;
 mod header_revision;
 mod ignores_version;
+mod inner_release;
 mod late_loss;
 mod lease_id_token;
 mod line;
 mod margin_added;
 mod mutant;
 mod no_cleanup;
+mod no_second_look;
 mod old_session_node;
 mod one_key;
 mod one_permit_more;
@@ -218,7 +220,9 @@ mutants! {
     /// A reentrant acquire increments the token, and the outer write is refused.
     Reentrant = "reentrant", B21 in reentrant,
         from "Redisson's `RFencedLock`", shows [], found by "holder accepted"
-        => Exhibit::worker::<reentrant::Reentrant>().only_on(System::REDIS),
+        => Exhibit::worker::<reentrant::Reentrant>()
+            .only_on(System::REDIS)
+            .suited(reentrant::nest_sections),
     /// The counter is deleted with the lock.
     CounterDeleted = "counter-deleted", B22 in counter_deleted,
         from "Redisson's `RFencedLock`", shows [Verdict::TokenRegressed]
@@ -355,4 +359,12 @@ mutants! {
     ReadersFirst = "readers-first", R30 in readers_first,
         from "Courtois, Heymans, Parnas: the first problem", shows [Verdict::Stuck]
         => Exhibit::redis::<readers_first::ReadersFirst>().counting().of_readers(),
+    /// A reentrant lock does not count its sections: the first one to leave releases it.
+    InnerRelease = "inner-release", R21 in inner_release,
+        from "common where \"acquired already\" is a flag", shows [Verdict::AfterRelease]
+        => Exhibit::worker::<inner_release::InnerRelease>().suited(reentrant::nest_sections),
+    /// A waiter for a result computes it as soon as it has the lock, and does not look whether it is there.
+    NoSecondLook = "no-second-look", R22 in no_second_look,
+        from "caches that lock on a miss and do not look again", shows [], found by "one flight"
+        => Exhibit::worker::<no_second_look::NoSecondLook>().suited(no_second_look::fly),
 }

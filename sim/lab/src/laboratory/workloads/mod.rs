@@ -16,10 +16,19 @@ use super::worker::{Worker, WorkerMode};
 mod cas;
 mod lock;
 mod read;
+mod reentrant;
 mod several;
+mod single_flight;
 
 /// All workloads.
-const WORKLOADS: &[&dyn Workload] = &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several];
+const WORKLOADS: &[&dyn Workload] = &[
+    &lock::Locking,
+    &cas::Updating,
+    &read::Reading,
+    &several::Several,
+    &reentrant::Nesting,
+    &single_flight::Flying,
+];
 
 /// A workload: the rounds of a worker.
 pub(super) trait Workload: Sync {
