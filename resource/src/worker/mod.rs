@@ -6,24 +6,25 @@
 mod nested;
 mod pauses;
 mod section;
+mod sent;
 mod several;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::{
-    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime,
+    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, ReleaseError, Released, Runtime,
 };
 use dlock_runtime::{closest, probes, sometimes};
-use history::emit;
 
 pub use self::nested::RoundOfNested;
 pub use self::pauses::{Droppable, Pauses, Step};
 use self::section::Section;
+use self::sent::{Sent, judge};
 pub use self::several::RoundOfSeveral;
 use crate::OwnerToken;
-use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
-use crate::fence::{Beside, Guard, Refusal, WriteSeq};
+use crate::client::{Client, ReadAnswer, Retry};
+use crate::fence::{Beside, Guard, WriteSeq};
 use crate::store::{Read, Write};
 use crate::{KeyError, ResourceKey};
 
@@ -349,46 +350,6 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
 fn beside<B: Backend>(handle: &Handle<B>) -> Beside {
     // A lock has at most as many permits as a set may have tokens.
     Beside::new(handle.beside().iter().copied()).unwrap_or_default()
-}
-
-/// Returns the ending of the section after an answer, and the value of the field `outcome`.
-fn judge(answer: &Result<PutAnswer, ClientError>) -> (Ending, &'static str) {
-    match answer {
-        Ok(PutAnswer::Accepted { .. }) => (Ending::Done, "accepted"),
-        Ok(PutAnswer::Refused(refusal @ Refusal::Jump { .. })) => (Ending::Jumped, refusal.as_str()),
-        Ok(PutAnswer::Refused(refusal)) => (Ending::Refused, refusal.as_str()),
-        Err(error) if error.is_timeout() => (Ending::Unanswered, "timeout"),
-        Err(_) => (Ending::Unanswered, "error"),
-    }
-}
-
-/// A write, for the log.
-struct Sent<'a> {
-    key: &'a LockKey,
-    owner: &'a Owner,
-    token: FencingToken,
-    seq: Option<WriteSeq>,
-}
-
-impl Sent<'_> {
-    fn emit_sent(&self) {
-        emit!(WriteSent {
-            key: self.key.id_hash(),
-            owner: self.owner.prefix(),
-            token: self.token.as_u64(),
-            seq: self.seq.map(WriteSeq::as_u64),
-        });
-    }
-
-    fn emit_answered(&self, outcome: &str) {
-        emit!(WriteAnswered {
-            key: self.key.id_hash(),
-            owner: self.owner.prefix(),
-            token: self.token.as_u64(),
-            seq: self.seq.map(WriteSeq::as_u64),
-            outcome: outcome,
-        });
-    }
 }
 
 probes! {
