@@ -66,6 +66,10 @@ impl<R: Runtime> Backend for AnyBackend<R> {
         self.0.erased_has_permits()
     }
 
+    fn has_readers(&self) -> bool {
+        self.0.erased_has_readers()
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.0.boxed_connect(deadline).await
     }
@@ -131,6 +135,7 @@ trait Erased<R>: Send + Sync {
     fn erased_system(&self) -> &'static str;
     fn erased_session_ttl(&self) -> Option<Duration>;
     fn erased_has_permits(&self) -> bool;
+    fn erased_has_readers(&self) -> bool;
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
     fn boxed_holder<'a>(
         &'a self,
@@ -155,6 +160,10 @@ impl<B: Backend> Erased<B::Runtime> for B {
 
     fn erased_has_permits(&self) -> bool {
         self.has_permits()
+    }
+
+    fn erased_has_readers(&self) -> bool {
+        self.has_readers()
     }
 
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>> {

@@ -28,6 +28,9 @@ pub enum TryAcquireError {
     /// The TTL of a [`crate::Request`] can't be. Nothing was sent.
     #[error(transparent)]
     Ttl(#[from] OptionsError),
+    /// The request is for reading, and the lock has no readers. Nothing was sent.
+    #[error("the lock has no readers: set Options::readers for all who share the key, or request it alone")]
+    NoReaders,
     /// The lock server failed. Any lease that it may have granted is being released.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -39,7 +42,7 @@ impl TryAcquireError {
             Self::Taken { .. } => Outcome::Contended,
             Self::Late => Outcome::Expired,
             Self::Closed => Outcome::Cancelled,
-            Self::Ttl(_) => Outcome::Error,
+            Self::Ttl(_) | Self::NoReaders => Outcome::Error,
             Self::Backend(error) => error.outcome(),
         }
     }
@@ -97,6 +100,9 @@ pub enum AcquireError {
     /// The TTL of a [`crate::Request`] can't be. Nothing was sent.
     #[error(transparent)]
     Ttl(#[from] OptionsError),
+    /// The request is for reading, and the lock has no readers. Nothing was sent.
+    #[error("the lock has no readers: set Options::readers for all who share the key, or request it alone")]
+    NoReaders,
 }
 
 impl AcquireError {
@@ -115,7 +121,7 @@ impl AcquireError {
             Self::Late => Outcome::Expired,
             Self::Closed => Outcome::Cancelled,
             Self::Unavailable(error) | Self::Refused(error) => error.outcome(),
-            Self::Ttl(_) => Outcome::Error,
+            Self::Ttl(_) | Self::NoReaders => Outcome::Error,
         }
     }
 }

@@ -33,6 +33,10 @@ impl<R: Runtime, B: Backend<Runtime = Tls<R>>> Backend for Secured<B> {
         self.0.has_permits()
     }
 
+    fn has_readers(&self) -> bool {
+        self.0.has_readers()
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.0.connect(deadline).await.map_err(|error| match error {
             BackendError::Unreachable { address, reason } if reason == SILENT => {

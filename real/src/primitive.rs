@@ -1,4 +1,5 @@
-//! The primitive that a command contends for: a mutex, a semaphore, or an election.
+//! The primitive that a command contends for: a mutex, a semaphore, a lock for readers and a writer, or an
+//! election.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +10,10 @@ use serde::{Serialize, Serializer};
 /// The permits of a semaphore that names no number.
 const PERMITS: u32 = 2;
 
-/// A primitive, as text `mutex`, `semaphore` (of two permits), `semaphore:N` or `election`.
+/// Of this number of rounds, one writes under a lock for readers and a writer.
+const ROUNDS: u64 = 3;
+
+/// A primitive, as text `mutex`, `semaphore` (of two permits), `semaphore:N`, `readers` or `election`.
 ///
 /// # Example
 ///
@@ -31,15 +35,23 @@ pub enum Primitive {
     },
     /// One leader at a time, whom all contenders observe.
     Election,
+    /// Readers together, or one writer: of three rounds two read.
+    Readers,
 }
 
 impl Primitive {
     /// Sets the options of a lock that is this primitive.
     pub fn apply(self, options: &mut Options) {
         options.permits = match self {
-            Self::Mutex | Self::Election => 1,
+            Self::Mutex | Self::Readers | Self::Election => 1,
             Self::Semaphore { permits } => permits,
         };
+        options.readers = self == Self::Readers;
+    }
+
+    /// Returns true if the round of this number, from 0, reads.
+    pub fn reads(self, round: u64) -> bool {
+        self == Self::Readers && !round.is_multiple_of(ROUNDS)
     }
 }
 
@@ -48,6 +60,7 @@ impl fmt::Display for Primitive {
         match self {
             Self::Mutex => f.write_str("mutex"),
             Self::Election => f.write_str("election"),
+            Self::Readers => f.write_str("readers"),
             Self::Semaphore { permits } => write!(f, "semaphore:{permits}"),
         }
     }
@@ -59,13 +72,14 @@ impl FromStr for Primitive {
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || {
             format!(
-                "unknown primitive `{text}`: give mutex, semaphore, semaphore:N with 2 to 1000 permits, or \
-                 election"
+                "unknown primitive `{text}`: give mutex, readers, election, semaphore, or semaphore:N with 2 to \
+                 1000 permits"
             )
         };
         match text.split_once(':') {
             None if text == "mutex" => Ok(Self::Mutex),
             None if text == "election" => Ok(Self::Election),
+            None if text == "readers" => Ok(Self::Readers),
             None if text == "semaphore" => Ok(Self::Semaphore { permits: PERMITS }),
             Some(("semaphore", number)) => match number.parse() {
                 Ok(permits @ 2..=1000) => Ok(Self::Semaphore { permits }),
@@ -88,10 +102,17 @@ mod tests {
 
     #[test]
     fn a_primitive_is_read_as_it_is_written() {
-        for primitive in [Primitive::Mutex, Primitive::Semaphore { permits: 7 }, Primitive::Election] {
+        let semaphore = Primitive::Semaphore { permits: 7 };
+        for primitive in [Primitive::Mutex, Primitive::Readers, Primitive::Election, semaphore] {
             assert_eq!(primitive.to_string().parse(), Ok(primitive));
         }
         assert_eq!("semaphore".parse(), Ok(Primitive::Semaphore { permits: 2 }));
+    }
+
+    #[test]
+    fn of_three_rounds_two_read() {
+        assert_eq!([0, 1, 2, 3].map(|round| Primitive::Readers.reads(round)), [false, true, true, false]);
+        assert!(!Primitive::Mutex.reads(1));
     }
 
     #[test]
@@ -105,6 +126,7 @@ mod tests {
             "mutex:2",
             "semaphore:x",
             "election:2",
+            "readers:2",
         ] {
             let error = text.parse::<Primitive>().unwrap_err();
             assert!(error.contains(&format!("`{text}`")), "{error}");

@@ -267,13 +267,15 @@ impl<T: Fn(Done)> Contender<'_, T> {
         let lock = Lock::new(backend, options)?;
         let pauses = Stoppable { pause: plan.pause, stop: stop.clone() };
         let worker = Worker::new(lock.clone(), client, pauses);
-        let job = job(plan, key.clone());
+        let observed = job(plan, key.clone());
+        let mut job = observed.clone();
         let election = match plan.primitive {
             Primitive::Election => Some(worker.election(&job)?),
-            Primitive::Mutex | Primitive::Semaphore { .. } => None,
+            _ => None,
         };
         let rounds = async {
-            for _ in 0..plan.rounds {
+            for round in 0..plan.rounds {
+                job.shared = plan.primitive.reads(round);
                 // Asked to stop, it drops an acquire, which then releases in the background; once it holds
                 // the lock it drops the section, and releases.
                 let Some(round) = one_round(&worker, election.as_ref(), &job, stop).await else { break };
@@ -289,7 +291,9 @@ impl<T: Fn(Done)> Contender<'_, T> {
         match &election {
             None => rounds.await,
             // Each candidate observes as well.
-            Some(election) => drop(select(pin!(rounds), pin!(observe(&worker, election, &job))).await),
+            Some(election) => {
+                select(pin!(rounds), pin!(observe(&worker, election, &observed))).await;
+            }
         }
         // Background releases end with this runtime: wait for them.
         let timeouts = if stop.is_asked() { SETTLE_TIMEOUTS } else { 1 };

@@ -113,6 +113,50 @@ fn transfers_there_and_back_both_end() {
 }
 
 #[test]
+fn three_processes_read_together_and_write_alone() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let url = format!("redis://{}", redis.address());
+    let runs = [(); 3].map(|()| {
+        let url = url.clone();
+        std::thread::spawn(move || run("readers", &[&url]))
+    });
+    let printed = runs.map(|run| run.join().unwrap()).concat();
+    for token in 1..=18 {
+        let count = |end| printed.matches(&format!("with token {token}{end}")).count();
+        assert_eq!(count(" beside") + count(", alone"), 1, "{printed}");
+    }
+    assert_eq!(printed.matches("alone").count(), 9, "{printed}");
+    assert!(printed.contains("beside [1]"), "{printed}");
+}
+
+#[test]
+fn sections_of_a_request_share_a_token() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("reentrant", &[&format!("redis://{}", redis.address())]);
+    let of_request = |token: u32| {
+        ["packed", "billed", "shipped"]
+            .map(|state| format!("order 42: {state}, with token {token}\n"))
+            .concat()
+            + "released\n"
+    };
+    assert_eq!(printed, of_request(1) + &of_request(2));
+}
+
+#[test]
+fn three_workers_share_one_report() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("single_flight", &[&format!("redis://{}", redis.address())]);
+    // The token of the second report is above 2 if the lock went to one that waited for the first.
+    assert_eq!(printed.matches("report 1, made by another worker").count(), 2, "{printed}");
+    assert_eq!(printed.matches("report 1, made here").count(), 1, "{printed}");
+    assert_eq!(printed.matches("made here").count(), 2, "{printed}");
+    assert_eq!(printed.lines().count(), 5, "{printed}");
+}
+
+#[test]
 fn a_request_whose_order_is_taken_gets_409() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

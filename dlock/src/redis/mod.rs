@@ -15,9 +15,10 @@
 // reply.rs reads the answers. connection.rs opens and replaces the connection; eval.rs runs scripts on it,
 // and native.rs the server's own commands in their place; node.rs adds deadlines. operation.rs has the
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
-// acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore; requests.rs remembers unanswered
-// requests; acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The
-// .lua files are the scripts that the server runs.
+// acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
+// those of a lock for readers and a writer; requests.rs remembers unanswered requests; acquisition.rs puts them
+// together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that the
+// server runs.
 
 mod acquisition;
 mod batch;
@@ -30,7 +31,9 @@ mod native;
 mod node;
 mod operation;
 mod options;
+mod parts;
 mod permit;
+mod readers;
 mod reply;
 mod requests;
 mod script;
@@ -125,6 +128,10 @@ impl<R: Runtime> Backend for Redis<R> {
     }
 
     fn has_permits(&self) -> bool {
+        true
+    }
+
+    fn has_readers(&self) -> bool {
         true
     }
 

@@ -29,6 +29,7 @@ mod lost_update;
 mod overlap;
 mod ownership;
 mod path;
+mod starved;
 mod stored;
 mod stuck;
 mod summary;
@@ -122,7 +123,8 @@ pub struct Rules {
     /// `fault_healed`, by the number of the fault.
     pub in_flight: BTreeMap<u64, Duration>,
     /// The capacities of keys, by their hashes ([`dlock::id_hash`]). Of any other key the history tells the
-    /// number of permits (`lease_permits`: the largest counts); otherwise it is that of a mutex.
+    /// number of permits (`lease_permits`: the largest counts) or are for reading (`lease_shared`); otherwise
+    /// it is that of a mutex.
     pub capacities: BTreeMap<Name, Capacity>,
     /// The processes that are broken for good from [`Rules::healed_at`] on: `stuck` judges whether the others
     /// are served without them.

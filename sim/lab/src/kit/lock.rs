@@ -220,6 +220,10 @@ impl<B: Correct, M: LockMistake<B>> Backend for Mistaken<B, M> {
         self.correct.holder(key, deadline).await
     }
 
+    fn has_readers(&self) -> bool {
+        self.correct.has_readers()
+    }
+
     fn open(&self, claim: Claim) -> MistakenAcquisition<B, M> {
         let attempt = Attempt {
             backend: self.correct.clone(),

@@ -215,9 +215,10 @@ pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     Span::from_secs(end.as_nanos().div_ceil(1_000_000_000))
 }
 
-/// Returns the number of locks of one round of the worker.
+/// Returns the number of locks of one round of the worker, or of its nested sections.
 fn locks(schedule: &Schedule<Options>, worker: &Worker) -> u64 {
-    schedule.options.keys_of(worker).len() as u64
+    let sections = u64::from(worker.nests().unwrap_or(1));
+    schedule.options.keys_of(worker).len() as u64 * sections
 }
 
 #[cfg(test)]

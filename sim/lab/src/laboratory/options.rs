@@ -27,6 +27,10 @@ pub struct Options {
     /// The number of permits of each lock, 2 to 9: a semaphore. Default: none, a mutex.
     #[serde(default, skip_serializing_if = "is_default")]
     pub permits: Option<u32>,
+    /// True if each lock has readers and a writer: workers with `shared = true` read under it. Default:
+    /// false, a mutex.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub readers: bool,
     /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
     #[serde(default = "default_keys")]
     pub keys: Vec<String>,
@@ -73,6 +77,7 @@ impl Options {
             ttl,
             drift_margin: None,
             permits: None,
+            readers: false,
             keys: default_keys(),
             within: None,
             mutant: None,
@@ -100,8 +105,11 @@ impl Options {
         worker.key.as_deref().or(self.keys.first().map(String::as_str)).unwrap_or_default()
     }
 
-    /// Returns the number of leases of each lock that may be valid at once.
+    /// Returns the leases of each lock that may be valid at once.
     pub fn capacity(&self) -> Capacity {
+        if self.readers {
+            return Capacity::ReadersWriter;
+        }
         self.permits.map_or(Capacity::Mutex, |permits| Capacity::Permits(permits as usize))
     }
 

@@ -13,6 +13,7 @@ use resource::worker::{Job, Reading, Worker};
 use sim::faults::Call;
 use sim::world::runtime::SimRuntime;
 
+use super::flights::Flights;
 use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 use super::worker::{ReadMode, ReleaseMode, Worker as Spec};
 
@@ -30,6 +31,9 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
     let keys: Result<Vec<LockKey>, _> = options.keys_of(spec).into_iter().map(lock_key).collect();
     let (Ok(keys), Ok(lock)) = (keys, Lock::new(backend, seat.lock_options())) else { return };
     let Some(first) = keys.first() else { return };
+    if spec.flies() {
+        return fly(seat, &lock, first).await;
+    }
     let client = Client::new(process.runtime(), RESOURCE_ADDRESS);
     let worker = Worker::new(lock, client, Yields(process.clone()));
     let job = job(first.clone(), spec);
@@ -50,6 +54,11 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
         } else if spec.locks_several() {
             if let Some(Ok(handles)) = acquired(seat, round, worker.acquire_all(&keys, &job)).await {
                 let _ = Box::pin(worker.hold_all(&job, handles)).await;
+            }
+        } else if let Some(depth) = spec.nests() {
+            let scope = worker.scope();
+            if let Some(Ok(entered)) = acquired(seat, round, worker.enter(&scope, &job)).await {
+                let _ = Box::pin(worker.hold_nested(&job, depth, &scope, entered)).await;
             }
         } else if let Some(Ok(handle)) = acquired(seat, round, worker.acquire(&job)).await {
             let _ = Box::pin(worker.hold(&job, handle)).await;
@@ -72,6 +81,14 @@ async fn observe<B: Backend<Runtime = SimRuntime>>(
         if worker.observe(&mut observer, job, deadline).await.is_err() {
             return;
         }
+    }
+}
+
+/// Works all rounds of a worker of flights.
+async fn fly<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, lock: &Lock<B>, key: &LockKey) {
+    let flights = Flights::new(seat.process, seat.spec);
+    for _ in 0..seat.spec.rounds {
+        Box::pin(flights.round(lock, key)).await;
         seat.think().await;
     }
 }
@@ -93,6 +110,7 @@ async fn acquired<F: Future>(seat: Seat<'_>, round: u32, acquire: F) -> Option<F
 fn job(key: LockKey, spec: &Spec) -> Job {
     Job {
         key,
+        shared: spec.shared,
         acquire_timeout: spec.deadline.duration(),
         reading: match spec.read {
             ReadMode::None => Reading::None,

@@ -33,6 +33,7 @@ impl Seat<'_> {
     pub(super) fn lock_options(&self) -> dlock::Options {
         let mut options = dlock::Options::new(self.options.ttl_of(self.spec).duration());
         options.permits = self.options.permits.unwrap_or(1);
+        options.readers = self.options.readers;
         options.instance = Some(self.spec.name.clone());
         if let Some(margin) = self.options.drift_margin {
             options.drift = DriftMargin { per_mille: 0, constant: margin.duration() };

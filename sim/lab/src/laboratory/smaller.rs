@@ -62,9 +62,17 @@ fn simpler_servers(options: &Options) -> Vec<Options> {
     smaller.push(Options { resource: Resource::default(), ..options.clone() });
     smaller.push(Options { tls: false, ..options.clone() });
     smaller.push(Options { permits: None, ..options.clone() });
+    smaller.push(without_readers(options));
     smaller.push(Options { drift_margin: None, ..options.clone() });
     smaller.push(Options { within: None, ..options.clone() });
     smaller
+}
+
+/// Returns options whose locks are mutexes.
+fn without_readers(options: &Options) -> Options {
+    let mut options = Options { readers: false, ..options.clone() };
+    options.workers.iter_mut().for_each(|worker| worker.shared = false);
+    options
 }
 
 /// The changes that make a worker simpler.
@@ -75,6 +83,7 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.cancel_at.clear(),
     |worker| worker.think = Span::ZERO,
     |worker| worker.starts = Span::ZERO,
+    |worker| worker.shared = false,
     |worker| worker.ttl = None,
     |worker| worker.renew_cap = None,
     |worker| (worker.renew, worker.renew_cap) = (false, None),
@@ -86,6 +95,8 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.work = Worker::default().work,
     |worker| worker.attempts = None,
     |worker| worker.keys.truncate(2),
+    |worker| worker.depth = None,
+    |worker| worker.fails = None,
 ];
 
 fn simpler_workers(worker: &Worker) -> Vec<Worker> {
@@ -94,6 +105,7 @@ fn simpler_workers(worker: &Worker) -> Vec<Worker> {
         mode: worker.mode.clone(),
         key: worker.key.clone(),
         keys: worker.keys.clone(),
+        shared: worker.shared,
         ..Worker::default()
     };
     let changed = SIMPLER.iter().map(|change| {

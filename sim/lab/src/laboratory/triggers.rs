@@ -114,7 +114,8 @@ impl LabScene<'_> {
     }
 
     fn resource_never_passes(&self, point: Point) -> Option<&'static str> {
-        let claims = self.options.workers.iter().any(|worker| worker.read == ReadMode::Fenced);
+        let claims = |worker: &Worker| worker.read == ReadMode::Fenced || worker.flies();
+        let claims = self.options.workers.iter().any(claims);
         let reads = |worker: &Worker| worker.mode.workload().is_some_and(|workload| workload.reads(worker));
         match point {
             // Without fencing, a fenced read claims nothing and is a plain one.

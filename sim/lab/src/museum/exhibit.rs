@@ -80,6 +80,20 @@ impl Exhibit {
         })
     }
 
+    /// Makes the lock one for readers and a writer. The first worker writes, and the others read.
+    pub(super) fn of_readers(self) -> Self {
+        self.suited(|options| {
+            (options.permits, options.readers) = (None, true);
+            options.etcd = Default::default();
+            // At the end of its numbers the counter ends a request for good, which no mistake here knows of.
+            options.redis.fence_start = 0;
+            for (number, worker) in options.workers.iter_mut().enumerate() {
+                worker.release = Default::default();
+                worker.shared = number > 0 && worker.mode == Default::default();
+            }
+        })
+    }
+
     /// Creates an exhibit of a lock on several Redis servers.
     pub(super) fn redlock(flaw: Flaw) -> Self {
         Self::default().and_redlock(flaw)

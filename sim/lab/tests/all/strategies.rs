@@ -148,6 +148,8 @@ fn every_workload_and_mode_is_drawn() {
             ("several keys at once", worker(|worker| worker.locks_several())),
             ("an election", worker(|worker| worker.leads())),
             ("an observer", worker(|worker| worker.observes())),
+            ("nested sections", worker(|worker| worker.nests().is_some())),
+            ("flights", worker(|worker| worker.flies())),
             ("renewal cap", worker(|worker| worker.renew_cap.is_some())),
             ("time to live of its own", worker(|worker| worker.ttl.is_some())),
             ("one worker", options.workers.len() == 1),

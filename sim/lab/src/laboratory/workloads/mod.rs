@@ -18,7 +18,9 @@ mod election;
 mod lock;
 mod observe;
 mod read;
+mod reentrant;
 mod several;
+mod single_flight;
 
 /// All workloads.
 const WORKLOADS: &[&dyn Workload] = &[
@@ -28,6 +30,8 @@ const WORKLOADS: &[&dyn Workload] = &[
     &several::Several,
     &election::Campaigning,
     &observe::Observing,
+    &reentrant::Nesting,
+    &single_flight::Flying,
 ];
 
 /// A workload: the rounds of a worker.

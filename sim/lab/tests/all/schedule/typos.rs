@@ -364,12 +364,12 @@ fn files_that_are_missing_or_not_toml_are_refused() {
     assert_eq!(error, "seeds/none.toml: No such file or directory (os error 2)");
 }
 
-const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `permits`, `keys`, `within`, `mutant`, \
-                          `tls`, `redis`, `etcd`, `resource`, `worker`; every schedule has `about`, `seed`, \
+const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `permits`, `readers`, `keys`, `within`, \
+                          `mutant`, `tls`, `redis`, `etcd`, `resource`, `worker`; every schedule has `about`, `seed`, \
                           `rekey`, `limit`, `network`, `core`, `expect`, `fault`";
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, \
-                             `keys`, `think`, `deadline`, `work`, `ttl`, `check`, `read`, `renew`, \
-                             `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
+                             `keys`, `depth`, `fails`, `think`, `shared`, `deadline`, `work`, `ttl`, `check`, `read`, \
+                             `renew`, `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
 const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, \
                             `waiting`, `version`, `upgrade`";
 
