@@ -62,8 +62,8 @@ pub enum MeasuredError {
 }
 
 impl Measured {
-    /// Returns the terms by [`Budget`]. The cap is the TTL and once more the 99.9th percentile of the work: it
-    /// ends sections that hang.
+    /// Returns the terms by [`Budget`]. The cap is the TTL and once more the 99.9th percentile of the work:
+    /// it ends sections that hang.
     ///
     /// # Errors
     ///

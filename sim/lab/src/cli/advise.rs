@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_renewal: bool,
     /// The number of sections that are simulated for each TTL.
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 2000)]
     sections: u64,
     /// The first seed.
     #[arg(long, default_value_t = 0)]
@@ -125,21 +125,12 @@ fn trials(arguments: &Arguments, measured: &Measured, terms: &Terms) -> Result<T
 fn text(arguments: &Arguments, measured: &Measured, terms: &Terms, trials: &Trials) -> String {
     let mut text = inputs(measured);
     text += &advice(measured, terms);
-    let _ = writeln!(
-        text,
-        "\n{:9}{:>8}{:>15}  {:24}{}",
-        "", "TTL", "after a crash", "leases lost", "late writes refused"
-    );
+    let heads = ["TTL", "after a crash", "leases lost", "late writes refused"];
+    let _ = writeln!(text, "\n{:8}{:>8}{:>15}  {:24}{}", "", heads[0], heads[1], heads[2], heads[3]);
     for (name, trial) in trials {
-        let Trial { sections, lost, refused, .. } = *trial;
-        let _ = writeln!(
-            text,
-            "{name:9}{:>8}{:>15}  {:24}{}",
-            brief(trial.ttl),
-            brief(trial.blocked),
-            counted(lost, sections),
-            counted(refused, sections)
-        );
+        let (ttl, blocked) = (brief(trial.ttl), brief(trial.blocked));
+        let [lost, refused] = [trial.lost, trial.refused].map(|hits| share_of(hits, trial.sections));
+        let _ = writeln!(text, "{name:8}{ttl:>8}{blocked:>15}  {lost:24}{refused}");
     }
     text.push('\n');
     text += &wrap(&about_runs(arguments, measured, trials), 0);
@@ -199,11 +190,11 @@ fn about_runs(arguments: &Arguments, measured: &Measured, trials: &Trials) -> St
     )
 }
 
-/// Formats a count with its share and the interval of the share.
-fn counted(hits: u64, sections: u64) -> String {
+/// Formats a share and its interval.
+fn share_of(hits: u64, sections: u64) -> String {
     let (low, high) = wilson(hits, sections);
     let share = hits as f64 / (sections.max(1)) as f64;
-    format!("{hits} = {} ({} to {})", percent(share), number(low), number(high))
+    format!("{} ({} to {})", percent(share), number(low), number(high))
 }
 
 fn percent(share: f64) -> String {

@@ -91,10 +91,10 @@ fn the_page_shows_the_figures_of_the_storm() {
 }
 
 #[test]
-fn a_retry_storm_costs_ten_times_the_requests_of_backoff() {
+fn a_retry_storm_costs_many_times_the_requests_of_backoff() {
     let [storm, backoff, called] = ["retry-storm", "retry-storm-backoff", "retry-storm-called"]
         .map(|name| case(name).run(Arm::Fenced).commands);
-    assert!(storm > 10 * backoff && storm > 10 * called, "{storm} {backoff} {called}");
+    assert!(storm > 20 * backoff && storm > 8 * called, "{storm} {backoff} {called}");
 }
 
 /// Returns the times of the events of `process` that `is_meant` accepts.
