@@ -23,24 +23,25 @@ pub fn wilson(hits: u64, runs: u64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn per_mille(hits: u64, runs: u64) -> (u64, u64) {
+    /// Returns both limits in ten thousandths.
+    fn limits(hits: u64, runs: u64) -> (u64, u64) {
         let (low, high) = wilson(hits, runs);
-        ((low * 1000.0).round() as u64, (high * 1000.0).round() as u64)
+        ((low * 1e4).round() as u64, (high * 1e4).round() as u64)
     }
 
     /// The values of the literature: Newcombe, "Two-sided confidence intervals for the single proportion"
     /// (1998), table I.
     #[test]
     fn the_interval_is_that_of_the_literature() {
-        assert_eq!(per_mille(81, 263), (255, 366));
-        assert_eq!(per_mille(15, 148), (62, 161));
-        assert_eq!(per_mille(0, 20), (0, 161));
-        assert_eq!(per_mille(1, 29), (6, 172));
+        assert_eq!(limits(81, 263), (2553, 3662));
+        assert_eq!(limits(15, 148), (624, 1605));
+        assert_eq!(limits(0, 20), (0, 1611));
+        assert_eq!(limits(1, 29), (61, 1718));
     }
 
     #[test]
     fn no_runs_say_nothing() {
         assert_eq!(wilson(0, 0), (0.0, 1.0));
-        assert_eq!(per_mille(20, 20), (839, 1000));
+        assert_eq!(limits(20, 20), (8389, 10_000));
     }
 }
