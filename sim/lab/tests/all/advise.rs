@@ -67,9 +67,13 @@ fn the_fence_refuses_late_writes_of_lost_leases() {
 }
 
 #[test]
-fn work_that_is_not_renewed_loses_more() {
-    let lost = [true, false].map(|renews| trials(&measured(renews))[0].lost);
-    assert!(lost[0] < lost[1], "{lost:?}");
+fn work_longer_than_the_ttl_needs_renewals() {
+    let lost = [true, false].map(|renews| {
+        let measured = Measured { work: Work::percentiles("1s,1s").unwrap(), ..measured(renews) };
+        let terms = measured.terms().unwrap();
+        try_ttl((&measured, &terms, Span::from_millis(900)), (0, 100), 2, || true).unwrap().lost
+    });
+    assert!(lost[0] < 50 && lost[1] == 100, "{lost:?}");
 }
 
 #[test]
