@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use dlock::{AnyBackend, DriftMargin, LockKey, Runtime};
+use dlock::{AnyBackend, Backoff, DriftMargin, LockKey, Runtime};
 use futures_util::future::BoxFuture;
 use resource::worker::{Droppable, Pauses, Step};
 use sim::Process;
@@ -35,6 +35,9 @@ impl Seat<'_> {
         options.permits = self.options.permits.unwrap_or(1);
         options.readers = self.options.readers;
         options.instance = Some(self.spec.name.clone());
+        if let Some(wait) = self.spec.retry_every {
+            options.backoff = Backoff { base: wait.duration(), max: wait.duration() };
+        }
         if let Some(margin) = self.options.drift_margin {
             options.drift = DriftMargin { per_mille: 0, constant: margin.duration() };
         }

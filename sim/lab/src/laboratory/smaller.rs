@@ -84,6 +84,7 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.think = Span::ZERO,
     |worker| worker.starts = Span::ZERO,
     |worker| worker.shared = false,
+    |worker| worker.retry_every = None,
     |worker| worker.ttl = None,
     |worker| worker.renew_cap = None,
     |worker| (worker.renew, worker.renew_cap) = (false, None),

@@ -238,7 +238,12 @@ impl LabScene<'_> {
 
     fn check_lease(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
         let name = &worker.name;
-        for (field, span) in [("deadline", Some(worker.deadline)), ("renew_cap", worker.renew_cap)] {
+        let spans = [
+            ("deadline", Some(worker.deadline)),
+            ("retry_every", worker.retry_every),
+            ("renew_cap", worker.renew_cap),
+        ];
+        for (field, span) in spans {
             if span.is_some_and(|span| span.is_zero()) {
                 return Err(path.key(field).says(format!("`{field}` of `{name}` is 0s: give it some time")));
             }

@@ -50,6 +50,10 @@ pub struct Worker {
     pub shared: bool,
     /// Timeout of an acquire, and of an answer of the resource with all retries. Default 30 s.
     pub deadline: Span,
+    /// Longest wait between two attempts of an acquire, the same for all: no backoff. Default: the library's
+    /// backoff.
+    #[serde(skip_serializing_if = "is_default")]
+    pub retry_every: Option<Span>,
     /// Time of work inside its critical section, before it writes. Default 10 ms.
     pub work: Span,
     /// The TTL of its leases, if it differs from the schedule's.
@@ -202,6 +206,7 @@ impl Worker {
         let plain = Self::default();
         let set = [
             ("shared", self.shared != plain.shared),
+            ("retry_every", self.retry_every != plain.retry_every),
             ("ttl", self.ttl != plain.ttl),
             ("check", self.check != plain.check),
             ("read", self.read != plain.read),
@@ -231,6 +236,7 @@ impl Default for Worker {
             think: Span::ZERO,
             shared: false,
             deadline: Span::from_secs(30),
+            retry_every: None,
             work: Span::from_millis(10),
             ttl: None,
             check: true,

@@ -21,6 +21,7 @@ mod redlock;
 mod zookeeper;
 
 mod accusations;
+mod advise;
 mod bare_commands;
 mod because;
 mod builder;
@@ -30,6 +31,7 @@ mod comparison;
 mod core_phase;
 mod corpus;
 mod crowds;
+mod decide;
 mod determinism;
 mod docs;
 mod election;
