@@ -86,8 +86,8 @@ pub trait Backend: Clone + Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Reads the present holder of `key`, a mutex, with its fencing token; `None` if the key is free, or if its
-    /// holder has no token. Token and name are of one moment: they must not be read one after the other.
+    /// Reads the present holder of `key`, a mutex, with its fencing token; `None` if the key is free, or if
+    /// its holder has no token. Token and name are of one moment: they must not be read one after the other.
     ///
     /// The default does not read: an election on this backend can't be observed.
     ///

@@ -53,7 +53,8 @@ async function contended(job) {
     }
   }
   await Promise.all(Array.from({ length: job.contenders }, contend));
-  return { acquire_ns: acquire, release_ns: release, completed: release.length, elapsed_ns: nanos(begun, last) };
+  const elapsed = nanos(begun, last);
+  return { acquire_ns: acquire, release_ns: release, completed: release.length, elapsed_ns: elapsed };
 }
 
 const scenarios = { permit: uncontended, crowd: contended };

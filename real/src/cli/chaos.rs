@@ -49,7 +49,8 @@ pub(crate) struct Chaos {
     /// The number of locks they contend for.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
-    /// The primitive: mutex, semaphore (of 2 permits), semaphore:N, readers (of three rounds two read) or election.
+    /// The primitive: mutex, semaphore (of 2 permits), semaphore:N, readers (of three rounds two read) or
+    /// election.
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The TTL of a lease.

@@ -3,9 +3,8 @@
 //! Each peer does the same work in small slices, all in turns, so that disturbances of the machine affect all
 //! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `raw_redis`,
 //! `raw_etcd`, `permits`, `elections` and `foreign` are the peers. `cores` pins the Redis and its client to
-//! different cores where
-//! single requests are timed. [`measure`] runs the slices and combines them, and [`table`] compares the
-//! results with the targets.
+//! different cores where single requests are timed. [`measure`] runs the slices and combines them, and
+//! [`table`] compares the results with the targets.
 
 mod cores;
 mod elections;

@@ -1,5 +1,5 @@
--- Takes a permit, as Redisson's RPermitExpirableSemaphore does: a count of those that are free, beside a set of
--- those that are taken, by their ends on the clocks of the clients.
+-- Takes a permit, as Redisson's RPermitExpirableSemaphore does: a count of those that are free, beside a set
+-- of those that are taken, by their ends on the clocks of the clients.
 --
 -- KEYS: the count, the set. ARGV: the permit, its end, the time now, the channel.
 -- Returns OK, or the next end of a permit if all are taken.

@@ -90,9 +90,8 @@ fn a_permit_that_nobody_releases_expires_at_its_server() {
     assert!((2000..2400).contains(&at), "at {at} ms:\n{}", report.trace());
 }
 
-/// The twins of these mistakes are the library's semaphores.
-/// The permit of the first is left to its TTL, longer after the last renewal than the second needs: a run that
-/// ended with the release of the second would accuse the lock of the first as `stuck`.
+/// The permit of the first is left to its TTL, longer after the last renewal than the second needs: a run
+/// that ended with the release of the second would accuse the lock of the first as `stuck`.
 #[test]
 fn a_run_lasts_until_every_permit_is_free() {
     for system in SYSTEMS {
@@ -109,6 +108,7 @@ fn a_run_lasts_until_every_permit_is_free() {
     }
 }
 
+/// The twins of these mistakes are the library's semaphores.
 #[test]
 fn semaphores_are_acquitted_on_drawn_schedules() {
     let both = [(Mutant::ClientClock, &SYSTEMS[..1]), (Mutant::OnePermitMore, &SYSTEMS[1..])];
