@@ -17,8 +17,8 @@
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
 // acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
 // those of a lock for readers and a writer; requests.rs remembers unanswered requests; acquisition.rs puts
-// them together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that the
-// server runs.
+// them together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that
+// the server runs.
 
 mod acquisition;
 mod batch;

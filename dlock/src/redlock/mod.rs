@@ -66,7 +66,8 @@ mod quorum;
 mod scripts;
 
 // quorum.rs counts votes and decides; acquisition.rs is a round; node.rs sends requests to one node;
-// memory.rs remembers those requests; holder.rs reads who holds a key; model.rs tests the argument for the tokens.
+// memory.rs remembers those requests; holder.rs reads who holds a key; model.rs tests the argument for the
+// tokens.
 
 use std::fmt;
 use std::sync::Arc;

@@ -23,8 +23,8 @@
 //! of the queue.
 
 // acquisition.rs is the recipe from top to bottom, place.rs one entry of a queue, queue.rs the order of
-// entries, sessions.rs the session that all acquisitions share, holder.rs reads who holds a key, error.rs the words of its errors. The session
-// and the protocol are the crate dlock-zookeeper.
+// entries, sessions.rs the session that all acquisitions share, holder.rs reads who holds a key, error.rs the
+// words of its errors. The session and the protocol are the crate dlock-zookeeper.
 
 mod acquisition;
 mod error;

@@ -38,7 +38,13 @@ impl<B: Correct> LockMistake<B> for RenewDeadline {
 
 /// Makes all drawn workers that lock candidates of an election.
 pub(super) fn campaign(options: &mut Options) {
-    options.permits = None;
+    (options.permits, options.readers) = (None, false);
+    for worker in &mut options.workers {
+        worker.shared = false;
+        if worker.flies() {
+            (worker.mode, worker.fails) = (WorkerMode::default(), None);
+        }
+    }
     for worker in options.workers.iter_mut().filter(|worker| worker.mode == WorkerMode::default()) {
         worker.mode = WorkerMode::new("election");
         (worker.renew, worker.renew_cap, worker.release) = (false, None, ReleaseMode::default());

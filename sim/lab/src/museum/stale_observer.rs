@@ -7,6 +7,7 @@
 use dlock::election::Election;
 use dlock::{AnyBackend, Runtime, owner_prefix};
 use futures_util::future::join;
+use sim::Span;
 use sim::world::runtime::SimRuntime;
 
 use crate::kit::{Hands, WorkerMistake};
@@ -73,6 +74,6 @@ pub(super) fn observe(options: &mut Options) {
     if options.workers.iter().any(Worker::observes) {
         return;
     }
-    let mode = WorkerMode::new("observe");
-    options.workers.push(Worker { mode, rounds: 20, ..Worker::new(OBSERVER) });
+    let (mode, deadline) = (WorkerMode::new("observe"), Span::from_secs(4));
+    options.workers.push(Worker { mode, rounds: 3, deadline, ..Worker::new(OBSERVER) });
 }

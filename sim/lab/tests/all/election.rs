@@ -16,9 +16,13 @@ fn of_mode(mode: &'static str, name: &str) -> Worker {
 
 /// Makes the workers of a drawn schedule candidates, and adds an observer.
 fn election(mut schedule: Schedule<Options>) -> Schedule<Options> {
-    for worker in &mut schedule.options.workers {
-        worker.mode = WorkerMode::new("election");
-        (worker.renew, worker.renew_cap) = (false, None);
+    let options = &mut schedule.options;
+    (options.permits, options.readers) = (None, false);
+    for worker in &mut options.workers {
+        let Worker { key, starts, work, deadline, check, read, .. } = worker.clone();
+        let Worker { rounds, think, retry_put, .. } = worker.clone();
+        let base = of_mode("election", &worker.name);
+        *worker = Worker { key, starts, work, deadline, check, read, rounds, think, retry_put, ..base };
     }
     schedule.options.workers.push(Worker { rounds: 9, ..of_mode("observe", "observer") });
     schedule

@@ -167,7 +167,7 @@ fn every_workload_and_mode_is_drawn() {
         ];
         seen.extend(has.into_iter().filter(|(_, is)| *is).map(|(name, _)| name));
     }
-    assert_eq!(seen.len(), 18, "{seen:?}");
+    assert_eq!(seen.len(), 20, "{seen:?}");
 }
 
 #[test]
