@@ -4,9 +4,9 @@
 //! file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
 //! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `terms`), each with its
 //! rule and the rule's source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest on the
-//! leases that holders believe in (`beliefs`, `trust`), the number of them that may be live at once (`capacity`), the
-//! keys that servers have stored (`stored`) and the faults in force (`faults`). [`Summary`] and [`Fairness`]
-//! are counts, for reports and expectations.
+//! leases that holders believe in (`beliefs`, `trust`), the number of them that may be live at once
+//! (`capacity`), the keys that servers have stored (`stored`) and the faults in force (`faults`).
+//! [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -18,7 +18,7 @@ use crate::{Options, Worker, WorkerMode};
 const SERVERS: [&str; 2] = ["redis-1:6379", "replica-1:6379"];
 
 /// The time between two questions to a server.
-const EVERY: std::time::Duration = std::time::Duration::from_millis(10);
+const EVERY: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// The name of a drawn observer.
 const OBSERVER: &str = "observer";
@@ -74,6 +74,6 @@ pub(super) fn observe(options: &mut Options) {
     if options.workers.iter().any(Worker::observes) {
         return;
     }
-    let (mode, deadline) = (WorkerMode::new("observe"), Span::from_secs(4));
+    let (mode, deadline) = (WorkerMode::new("observe"), Span::from_secs(2));
     options.workers.push(Worker { mode, rounds: 3, deadline, ..Worker::new(OBSERVER) });
 }
