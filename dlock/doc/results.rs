@@ -9,7 +9,7 @@ use dlock::{FencingToken, Instant, LockKey, Owner};
 #[derive(Clone, Default)]
 pub struct InMemory(Arc<Mutex<BTreeMap<LockKey, Kept>>>);
 
-/// What is kept of a key.
+/// The state of a key.
 #[derive(Default)]
 struct Kept {
     seen: Option<FencingToken>,

@@ -30,7 +30,7 @@ pub struct FlightResult {
     pub value: Result<Vec<u8>, String>,
 }
 
-/// What a store did with a result.
+/// The answer of a store to a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// It keeps the result.

@@ -30,7 +30,7 @@ impl<K: Ord + Clone, L> Nesting<K, L> {
     ///
     /// # Errors
     ///
-    /// That of `check`. The open sections stay open, so that nothing is acquired in their place.
+    /// The error of `check`. The open sections stay open, so that nothing is acquired in their place.
     pub(crate) fn begin<E>(
         &mut self,
         key: &K,
@@ -124,7 +124,7 @@ mod tests {
         (0..2u8, step)
     }
 
-    /// What a key of the scope should be: an acquire in progress, or a lease with its open sections.
+    /// The state of a key of the scope: an acquire in progress, or a lease with its open sections.
     #[derive(Default)]
     struct Model {
         is_acquiring: bool,

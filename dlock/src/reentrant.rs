@@ -98,7 +98,7 @@ impl<B: Backend> Scope<B> {
 }
 
 impl<B: Backend> Shared<B> {
-    /// Acquires the lease of a first section; those who wait are woken, even if this future is dropped.
+    /// Acquires the lease of a first section. Wakes the waiting sections, even if this future is dropped.
     async fn acquire(self: &Arc<Self>, key: &LockKey, deadline: Instant) -> Result<Entered<B>, EnterError> {
         let turn = InProgress { shared: self, key };
         let handle = self.lock.acquire(key, deadline).await?;

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 /// The permits of a semaphore that names no number.
 const PERMITS: u32 = 2;
 
-/// Of this number of rounds, one writes under a lock for readers and a writer.
+/// The number of rounds of which one writes, under a lock for readers and a writer.
 const ROUNDS: u64 = 3;
 
 /// A primitive, as text `mutex`, `semaphore` (of two permits), `semaphore:N`, `readers` or `election`.

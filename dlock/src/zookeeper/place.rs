@@ -33,7 +33,7 @@ struct Entry {
     token: FencingToken,
     /// The paths of the entries directly ahead, when last read: see [`queue::ahead`].
     ahead: Vec<String>,
-    /// Of a reader, the paths of the readers ahead.
+    /// The paths of the readers ahead of a reader.
     readers: Vec<String>,
 }
 

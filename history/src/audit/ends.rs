@@ -12,7 +12,7 @@ pub(super) enum Ends<'h> {
     /// The last owner, and the end of its lease: for a lock that one lease blocks.
     Last(Option<(&'h Name, Nanos)>),
     /// The number of permits, and the end of each owner's lease: all permits must be taken to block a waiter.
-    /// Of readers, each blocks a writer: as of one permit, the last end counts.
+    /// Each reader blocks a writer, so that the last end counts, as with one permit.
     Each(usize, BTreeMap<&'h Name, Nanos>),
 }
 

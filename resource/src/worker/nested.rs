@@ -14,7 +14,7 @@ pub struct RoundOfNested {
     /// The end of the outermost section: that of the first section whose work was not done, or
     /// [`Ending::Done`].
     pub ending: Ending,
-    /// How the outermost section left; `None` if that was dropped.
+    /// The outcome of leaving the outermost section; `None` if its future was dropped.
     pub left: Option<Result<Left, ReleaseError>>,
 }
 

@@ -160,7 +160,7 @@ fn at(p50: Span, p99: Span, z: f64) -> Span {
     in_micros(p50 * (p99 / p50).powf(z / Z_99))
 }
 
-/// Returns the smallest duration that at least so many of a thousand do not exceed.
+/// Returns the smallest duration that at least this share of all, in thousandths, does not exceed.
 fn nearest_rank(durations: &[u64], per_mille: usize) -> Span {
     let rank = (durations.len() * per_mille).div_ceil(1000).clamp(1, durations.len());
     in_micros(durations[rank - 1] as f64)

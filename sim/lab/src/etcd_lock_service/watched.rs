@@ -1,4 +1,4 @@
-//! A value whose changes wake those who wait for them.
+//! A value whose changes wake the tasks that wait for them.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
