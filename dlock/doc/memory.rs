@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dlock::{Acquisition, Answer, Backend, BackendError, Claim, FencingToken, Instant};
-use dlock::{LockKey, Owner, Released, Renewal, Runtime};
+use dlock::{Holder, LockKey, Owner, Released, Renewal, Runtime};
 
 /// A lock server in memory. It answers each request at once, so no answer is ever lost.
 #[derive(Clone)]
@@ -44,6 +44,13 @@ impl<R: Runtime> Backend for Memory<R> {
 
     fn system(&self) -> &'static str {
         "memory"
+    }
+
+    async fn holder(&self, key: &LockKey, _: Instant) -> Result<Option<Holder>, BackendError> {
+        let (now, keys) = (self.runtime.now(), self.keys.lock().unwrap());
+        let Some(Stored { holder: Some((owner, end)), grants }) = keys.get(key) else { return Ok(None) };
+        let name = owner.prefix().to_owned();
+        Ok(FencingToken::new(*grants).filter(|_| *end > now).map(|token| Holder { token, name }))
     }
 
     fn open(&self, claim: Claim) -> Attempt<R> {

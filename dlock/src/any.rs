@@ -7,8 +7,9 @@ use std::time::Duration;
 use dlock_runtime::{Instant, Runtime};
 use futures_util::future::BoxFuture;
 
-use crate::backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+use crate::backend::{Acquisition, Answer, Backend, Claim, Holder, Released, Renewal};
 use crate::error::BackendError;
+use crate::key::LockKey;
 use crate::token::FencingToken;
 
 /// Any backend on the runtime `R`, for programs that choose theirs at run time.
@@ -65,8 +66,16 @@ impl<R: Runtime> Backend for AnyBackend<R> {
         self.0.erased_has_permits()
     }
 
+    fn has_readers(&self) -> bool {
+        self.0.erased_has_readers()
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.0.boxed_connect(deadline).await
+    }
+
+    async fn holder(&self, key: &LockKey, deadline: Instant) -> Result<Option<Holder>, BackendError> {
+        self.0.boxed_holder(key, deadline).await
     }
 
     fn open(&self, claim: Claim) -> AnyAcquisition {
@@ -126,7 +135,13 @@ trait Erased<R>: Send + Sync {
     fn erased_system(&self) -> &'static str;
     fn erased_session_ttl(&self) -> Option<Duration>;
     fn erased_has_permits(&self) -> bool;
+    fn erased_has_readers(&self) -> bool;
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
+    fn boxed_holder<'a>(
+        &'a self,
+        key: &'a LockKey,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Option<Holder>, BackendError>>;
     fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition>;
 }
 
@@ -147,8 +162,20 @@ impl<B: Backend> Erased<B::Runtime> for B {
         self.has_permits()
     }
 
+    fn erased_has_readers(&self) -> bool {
+        self.has_readers()
+    }
+
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>> {
         Box::pin(self.connect(deadline))
+    }
+
+    fn boxed_holder<'a>(
+        &'a self,
+        key: &'a LockKey,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Option<Holder>, BackendError>> {
+        Box::pin(self.holder(key, deadline))
     }
 
     fn erased_open(&self, claim: Claim) -> Box<dyn ErasedAcquisition> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dlock_runtime::{Elapsed, Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
 use tracing::Instrument;
 
-use crate::backend::{Acquisition, Answer, Backend, Claim};
+use crate::backend::{Acquisition, Answer, Backend, Claim, Share};
 use crate::cleanup;
 use crate::context::Context;
 use crate::demand::Demand;
@@ -40,13 +40,20 @@ pub(crate) struct Attempt<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Attempt<'a, B> {
-    pub(crate) fn begin(context: &'a Context<B>, key: &LockKey, terms: Terms, fenced: bool) -> Self {
+    pub(crate) fn begin(
+        context: &'a Context<B>,
+        key: &LockKey,
+        terms: Terms,
+        fenced: bool,
+        share: Option<Share>,
+    ) -> Self {
         let claim = Claim {
             key: key.clone(),
             owner: new_owner(context),
             ttl: terms.ttl,
             fenced,
             permits: context.options().permits,
+            share,
         };
         let span = AcquireSpan::begin(context.backend().system(), &claim);
         span.span().in_scope(|| announce(Event::Requested { ttl: claim.ttl }, &claim));
@@ -240,11 +247,14 @@ impl<B: Backend> Drop for Attempt<'_, B> {
     }
 }
 
-/// Emits the begin of a request, and the number of permits if there are several.
+/// Emits the begin of a request, and the number of permits if there are several, or that it is for reading.
 fn announce(begin: Event, claim: &Claim) {
     begin.emit(&claim.key, &claim.owner);
     if let permits @ 2.. = claim.permits {
         Event::Permits { permits }.emit(&claim.key, &claim.owner);
+    }
+    if claim.is_shared() {
+        Event::Shared {}.emit(&claim.key, &claim.owner);
     }
 }
 

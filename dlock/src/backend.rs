@@ -68,6 +68,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
         false
     }
 
+    /// Returns true if it grants a [`Share`] of a lock for readers and a writer. The default is false: such a
+    /// lock on this backend is refused.
+    fn has_readers(&self) -> bool {
+        false
+    }
+
     /// Connects and logs in by `deadline`, and waits until a server has answered; of several independent
     /// servers, a majority. The first request does the same: a program that calls this learns of a wrong
     /// address, password or certificate at its start. The default does nothing.
@@ -78,6 +84,23 @@ pub trait Backend: Clone + Send + Sync + 'static {
     fn connect(&self, deadline: Instant) -> impl Future<Output = Result<(), BackendError>> + Send {
         let _ = deadline;
         std::future::ready(Ok(()))
+    }
+
+    /// Reads the present holder of `key`, a mutex, with its fencing token; `None` if the key is free, or if
+    /// its holder has no token. Token and name are of one moment: they must not be read one after the other.
+    ///
+    /// The default does not read: an election on this backend can't be observed.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`], as of a request; [`BackendError::NotTold`] by default.
+    fn holder(
+        &self,
+        key: &LockKey,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Option<Holder>, BackendError>> + Send {
+        let _ = (key, deadline);
+        std::future::ready(Err(BackendError::NotTold { system: self.system() }))
     }
 
     /// Opens an acquisition for `claim`. Sends nothing.
@@ -120,9 +143,9 @@ pub trait Acquisition: Send + 'static {
         let _ = ttl;
     }
 
-    /// Returns the tokens of the other permits that were live when the server granted this one; if the grant
-    /// was found only later, those of them that were still live then. Empty for a lock with one permit, which
-    /// is the default.
+    /// Returns the tokens of the other permits, or of the other readers, that were live when the server
+    /// granted this one; if the grant was found only later, those of them that were still live then. Empty
+    /// for a lock with one permit, which is the default.
     fn beside(&self) -> Vec<FencingToken> {
         Vec::new()
     }
@@ -138,8 +161,8 @@ pub trait Acquisition: Send + 'static {
     }
 }
 
-/// A request for one lease: its key, its owner, its TTL, whether it needs a fencing token, and the number of
-/// leases beside which it may live.
+/// A request for one lease: its key, its owner, its TTL, whether it needs a fencing token, and the leases
+/// beside which it may live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The key to lock.
@@ -153,6 +176,38 @@ pub struct Claim {
     pub fenced: bool,
     /// The number of leases that may live on the key at once: one for a mutex.
     pub permits: u32,
+    /// The share in a lock for readers and a writer; `None` if the lock is of another kind.
+    pub share: Option<Share>,
+}
+
+/// The share of a claim in a lock for readers and a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// For reading, beside other readers.
+    Shared,
+    /// For writing, alone.
+    Exclusive {
+        /// The longest time between two requests of a waiting writer. A server without a queue grants no new
+        /// reader for this long after each of them, so that the readers before the writer come to an end.
+        bars: Duration,
+    },
+}
+
+impl Claim {
+    /// Returns true if the claim is for reading.
+    pub fn is_shared(&self) -> bool {
+        self.share == Some(Share::Shared)
+    }
+}
+
+/// The holder of a key, as a lock server names it to those who only read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The fencing token of its grant.
+    pub token: FencingToken,
+    /// The part of its owner token that may be shown: see [`Owner::prefix`]. The rest suffices to release the
+    /// lock, and stays in the backend.
+    pub name: String,
 }
 
 /// A lock server's answer to [`Acquisition::request`].

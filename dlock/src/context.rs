@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock_runtime::Runtime;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Share};
 use crate::lease::Terms;
 use crate::metrics::Meters;
 use crate::open::Open;
@@ -31,6 +31,9 @@ impl<B: Backend> Context<B> {
         check_session(&backend, terms)?;
         if options.permits > 1 && !backend.has_permits() {
             return Err(OptionsError::NoPermits { system: backend.system(), permits: options.permits });
+        }
+        if options.readers && !backend.has_readers() {
+            return Err(OptionsError::NoReaders { system: backend.system() });
         }
         let (meters, cleanups) = (Meters::new(backend.system()), Tasks::default());
         Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups, open: Open::default() })))
@@ -70,6 +73,13 @@ impl<B: Backend> Context<B> {
 
     pub(crate) fn cleanups(&self) -> &Tasks {
         &self.0.cleanups
+    }
+
+    /// Returns the share of a claim, for reading if `is_shared`; `None` if the lock has no readers.
+    pub(crate) fn share(&self, is_shared: bool) -> Option<Share> {
+        let Options { readers, backoff, request_timeout, .. } = self.options();
+        let writer = Share::Exclusive { bars: backoff.max.saturating_add(*request_timeout) };
+        readers.then_some(if is_shared { Share::Shared } else { writer })
     }
 
     /// Draws the wait before the retry numbered `retry`.

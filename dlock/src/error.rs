@@ -28,6 +28,9 @@ pub enum TryAcquireError {
     /// The TTL of a [`crate::Request`] can't be. Nothing was sent.
     #[error(transparent)]
     Ttl(#[from] OptionsError),
+    /// The request is for reading, and the lock has no readers. Nothing was sent.
+    #[error("the lock has no readers: set Options::readers for all who share the key, or request it alone")]
+    NoReaders,
     /// The lock server failed. Any lease that it may have granted is being released.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -39,7 +42,7 @@ impl TryAcquireError {
             Self::Taken { .. } => Outcome::Contended,
             Self::Late => Outcome::Expired,
             Self::Closed => Outcome::Cancelled,
-            Self::Ttl(_) => Outcome::Error,
+            Self::Ttl(_) | Self::NoReaders => Outcome::Error,
             Self::Backend(error) => error.outcome(),
         }
     }
@@ -97,6 +100,9 @@ pub enum AcquireError {
     /// The TTL of a [`crate::Request`] can't be. Nothing was sent.
     #[error(transparent)]
     Ttl(#[from] OptionsError),
+    /// The request is for reading, and the lock has no readers. Nothing was sent.
+    #[error("the lock has no readers: set Options::readers for all who share the key, or request it alone")]
+    NoReaders,
 }
 
 impl AcquireError {
@@ -115,7 +121,7 @@ impl AcquireError {
             Self::Late => Outcome::Expired,
             Self::Closed => Outcome::Cancelled,
             Self::Unavailable(error) | Self::Refused(error) => error.outcome(),
-            Self::Ttl(_) => Outcome::Error,
+            Self::Ttl(_) | Self::NoReaders => Outcome::Error,
         }
     }
 }
@@ -289,6 +295,12 @@ pub enum BackendError {
         /// True if the same request may succeed later.
         passing: bool,
     },
+    /// The backend does not tell who holds a key: an election on it can't be observed.
+    #[error("{system} does not tell who holds a key: observe on Redis, Redlock, etcd or ZooKeeper")]
+    NotTold {
+        /// The name of the system.
+        system: &'static str,
+    },
     /// Too few of several independent servers answered for a majority. Some may have executed the request.
     #[error(
         "no quorum: {answered} of {nodes} lock servers answered, {needed} are needed; bring back those that \
@@ -312,6 +324,7 @@ impl BackendError {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Refused { passing, .. } => *passing,
+            Self::NotTold { .. } => false,
             Self::NoQuorum { failure, .. } => failure.is_passing(),
             _ => true,
         }

@@ -62,9 +62,10 @@ impl<B: Backend> Handle<B> {
         self.token
     }
 
-    /// Returns the tokens of the other permits that were live when this one was granted, in ascending order;
-    /// none for a lock with one permit. A resource needs them with [`Handle::fence`]: a permit may write
-    /// after a newer one, if it was live beside that.
+    /// Returns the tokens of the other permits, or of the other readers, that were live when this one was
+    /// granted, in ascending order; none for a lock with one permit, and none for a writer. A resource needs
+    /// them with [`Handle::fence`]: a permit may write, and a reader read, after a newer one, if it was live
+    /// beside that.
     ///
     /// # Example
     ///
@@ -347,10 +348,15 @@ impl<B: Backend, T> Handle<B, T> {
     /// # Ok(()) });
     /// ```
     pub async fn release(self) -> Result<Released, ReleaseError> {
-        let held = &self.held;
-        let now = held.now();
+        self.release_shared().await
+    }
+
+    /// Releases the lease of a handle that several sections share: see [`Handle::release`].
+    pub(crate) fn release_shared(&self) -> impl Future<Output = Result<Released, ReleaseError>> + use<B, T> {
+        let (held, now) = (Arc::clone(&self.held), self.held.now());
         held.begin_release(now);
-        held.release(now, now + held.context().options().request_timeout * RELEASE_TIMEOUTS).await
+        let deadline = now + held.context().options().request_timeout * RELEASE_TIMEOUTS;
+        async move { held.release(now, deadline).await }
     }
 
     /// Drops the handle without a release: the lease ends by its TTL. Use it if others must wait that long,

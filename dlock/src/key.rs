@@ -198,7 +198,8 @@ impl LockKey {
     }
 
     /// Splits a Redis key or channel of a lock into the lock's name ([`LockKey::name`]) and its part:
-    /// `owner`, `fence`, `freed`, `permits` or `tokens`. Returns `None` for a key that is of no lock.
+    /// `owner`, `fence`, `freed`, `permits`, `tokens`, `readers`, `reads` or `writers`. Returns `None` for a
+    /// key that is of no lock.
     pub fn split_stored(stored: &str) -> Option<(&str, &str)> {
         stored.strip_prefix(PREFIX)?.rsplit_once("}:")
     }

@@ -40,7 +40,9 @@
 //! 2. [`Handle`] is a lease that was granted: its [`FencingToken`], its [`Owner`], its validity (which
 //!    [`DriftMargin`] shortens), its renewals (which a [`Cap`] ends) and its release. Work learns
 //!    from [`Handle::low`] that little validity is left. [`Handles`] are the leases on several keys, which
-//!    [`Lock::acquire_all`] acquires in one order. [`Lock::close`] releases all at the end of a program.
+//!    [`Lock::acquire_all`] acquires in one order. In a [`Scope`] the lock is reentrant: sections that are
+//!    [`Entered`] share one lease. [`election`] makes the holder of a lock a leader, whom others observe.
+//!    [`Lock::close`] releases all at the end of a program.
 //! 3. The lock servers, each with its options: the table below. [`AnyBackend`] is one of them, chosen at run
 //!    time, by a URL with [`ConnectOptions`]; `tls` has the certificates. [`scripts`] is what Redis runs.
 //! 4. [`Runtime`] is the program's clock, network, scheduler and entropy; `TokioRuntime` (feature `tokio`,
@@ -48,7 +50,8 @@
 //!    Programs without async code use the module `blocking` (feature `blocking`).
 //! 5. [`event`] and [`metrics`]: the events and metrics of every lock. Each acquire, hold and release is also
 //!    a `tracing` span, `dlock.acquire`, `dlock.hold` and `dlock.release`, for OpenTelemetry.
-//! 6. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
+//! 6. [`flight`]: of many callers that need one result, one computes it.
+//! 7. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
 //!    own; the server in memory above is the example of [`Backend`].
 //!
 //! | type | feature | lock server |
@@ -86,10 +89,12 @@ mod close;
 mod connect;
 mod context;
 mod demand;
+pub mod election;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod event;
+pub mod flight;
 mod handle;
 mod handles;
 mod held;
@@ -98,18 +103,21 @@ mod key;
 mod lease;
 mod lock;
 pub mod metrics;
+mod nesting;
 mod open;
 mod options;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "redis")]
 pub mod redlock;
+mod reentrant;
 mod request;
 mod retry;
 #[cfg(feature = "tls")]
 mod secured;
 mod setup;
 mod several;
+mod share;
 #[cfg(any(feature = "redis", feature = "etcd"))]
 mod single_flight;
 mod span;
@@ -125,7 +133,7 @@ mod watchdog;
 pub mod zookeeper;
 
 pub use any::AnyBackend;
-pub use backend::{Acquisition, Answer, Backend, Claim, Released, Renewal};
+pub use backend::{Acquisition, Answer, Backend, Claim, Holder, Released, Renewal, Share};
 pub use budget::Budget;
 pub use close::Closed;
 pub use connect::{ConnectError, ConnectOptions, ServerUrl, UrlError};
@@ -139,8 +147,10 @@ pub use key::{KeyError, LockKey, id_hash};
 pub use lease::DriftMargin;
 pub use lock::Lock;
 pub use options::{Options, OptionsError};
+pub use reentrant::{EnterError, Entered, Left, Scope};
 pub use request::Request;
 pub use setup::SetupError;
+pub use share::UpgradeError;
 pub use token::{FencingToken, Owner, TokenError, owner_prefix};
 #[cfg(feature = "tokio")]
 pub use tokio::{TokioRuntime, TokioStream};
@@ -169,6 +179,8 @@ pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
         watchdog::probe::ALL,
         cleanup::probe::ALL,
         several::probe::ALL,
+        reentrant::probe::ALL,
+        flight::probe::ALL,
     ];
     [
         &core[..],

@@ -99,6 +99,17 @@ impl<B: Backend> Lock<B> {
         self.request(key).try_acquire().await
     }
 
+    /// Waits until a lease for reading `key` is acquired or `deadline` passes: short for
+    /// `request(key).shared().acquire(deadline)`. Other readers may have theirs at the same time. The lock
+    /// needs [`Options::readers`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::acquire`].
+    pub async fn acquire_shared(&self, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
+        self.request(key).shared().acquire(deadline).await
+    }
+
     /// Begins a request for the lease on `key` that differs from the options; nothing is sent before
     /// [`Request::acquire`] or [`Request::try_acquire`].
     pub fn request<'a>(&'a self, key: &'a LockKey) -> Request<'a, B> {

@@ -62,6 +62,15 @@ pub struct Options {
     ///
     /// [`Handle::beside`]: crate::Handle::beside
     pub permits: u32,
+    /// True if the lock is one for readers and a writer, on Redis, etcd and ZooKeeper: any number of leases
+    /// for reading ([`Lock::acquire_shared`](crate::Lock::acquire_shared)), or one for writing, which every
+    /// other acquire requests. By default false, a mutex. Not together with several permits.
+    ///
+    /// All who share a key must give the same: on Redis a mutex does not know of readers. A waiting writer
+    /// bars new readers, so that it is served however many come. etcd and ZooKeeper serve in the order of the
+    /// requests. On Redis writers that never stop coming can keep readers waiting. A resource that checks the
+    /// tokens of reads also needs [`Handle::beside`](crate::Handle::beside), as that of a semaphore does.
+    pub readers: bool,
 }
 
 impl Options {
@@ -76,6 +85,7 @@ impl Options {
             min_validity: Duration::ZERO,
             low_validity: None,
             permits: 1,
+            readers: false,
         }
     }
 
@@ -90,6 +100,9 @@ impl Options {
         self.check_waits()?;
         if !(1..=PERMITS_MAX).contains(&self.permits) {
             return Err(OptionsError::Permits { permits: self.permits, max: PERMITS_MAX });
+        }
+        if self.readers && self.permits > 1 {
+            return Err(OptionsError::ReadersWithPermits { permits: self.permits });
         }
         self.terms_of(self.ttl)
     }
@@ -224,6 +237,26 @@ pub enum OptionsError {
         /// The number of permits.
         permits: u32,
     },
+    /// An election has one leader at a time.
+    #[error("an election on a lock with {permits} permits would have as many leaders: give one permit")]
+    Leaders {
+        /// The number of permits.
+        permits: u32,
+    },
+    /// A lock has permits, or readers and a writer.
+    #[error(
+        "a lock with readers and {permits} permits can't be: any number of readers may share it; give one permit"
+    )]
+    ReadersWithPermits {
+        /// The number of permits.
+        permits: u32,
+    },
+    /// The backend has no locks for readers and a writer.
+    #[error("{system} has no locks for readers and a writer: use Redis, etcd or ZooKeeper, or a mutex")]
+    NoReaders {
+        /// The name of the system.
+        system: &'static str,
+    },
     /// A server call would fail at once.
     #[error("the request timeout is zero: give it the slowest answer that the server may take")]
     RequestTimeoutZero,
@@ -304,6 +337,14 @@ mod tests {
             assert!(matches!(error, OptionsError::Permits { max: 1000, .. }), "{error}");
         }
         assert!(options(|options| options.permits = 1000).is_ok());
+    }
+
+    #[test]
+    fn a_lock_with_readers_has_no_permits() {
+        assert!(options(|options| options.readers = true).is_ok());
+        let both = |options: &mut Options| (options.readers, options.permits) = (true, 2);
+        let error = options(both).unwrap_err();
+        assert_eq!(error, OptionsError::ReadersWithPermits { permits: 2 });
     }
 
     #[test]

@@ -45,12 +45,13 @@ pub struct Request<'a, B: Backend, T = FencingToken> {
     context: &'a Context<B>,
     key: &'a LockKey,
     ttl: Option<Duration>,
+    is_shared: bool,
     demand: PhantomData<T>,
 }
 
 impl<'a, B: Backend> Request<'a, B> {
     pub(crate) fn new(context: &'a Context<B>, key: &'a LockKey) -> Self {
-        Self { context, key, ttl: None, demand: PhantomData }
+        Self { context, key, ttl: None, is_shared: false, demand: PhantomData }
     }
 
     /// Demands no fencing token, which costs a Redis from version 7 on less: a `SET` instead of a script, and
@@ -70,8 +71,8 @@ impl<'a, B: Backend> Request<'a, B> {
     /// # Ok(()) });
     /// ```
     pub fn without_token(self) -> Request<'a, B, Unfenced> {
-        let Self { context, key, ttl, .. } = self;
-        Request { context, key, ttl, demand: PhantomData }
+        let Self { context, key, ttl, is_shared, .. } = self;
+        Request { context, key, ttl, is_shared, demand: PhantomData }
     }
 }
 
@@ -82,14 +83,37 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
         Self { ttl: Some(ttl), ..self }
     }
 
+    /// Requests the lease for reading: other readers may have theirs at the same time, and no writer. The
+    /// lock needs [`Options::readers`](crate::Options::readers).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example.rs")); }
+    /// # example::run(async |lock, _, key| {
+    /// use dlock::TryAcquireError;
+    ///
+    /// // The options of this lock have no readers.
+    /// let refused = lock.request(&key).shared().try_acquire().await.unwrap_err();
+    /// assert_eq!(refused, TryAcquireError::NoReaders);
+    /// # Ok(()) });
+    /// ```
+    pub fn shared(self) -> Self {
+        Self { is_shared: true, ..self }
+    }
+
     /// Waits until the lease is acquired or `deadline` passes: see [`Lock::acquire`](crate::Lock::acquire).
     ///
     /// # Errors
     ///
     /// [`AcquireError::Ttl`] if no lease can have the TTL, for example since it is above that of the client's
-    /// session. Otherwise as [`Lock::acquire`](crate::Lock::acquire).
+    /// session. [`AcquireError::NoReaders`] if the lock has no readers, and the request is one. Otherwise as
+    /// [`Lock::acquire`](crate::Lock::acquire).
     pub async fn acquire(self, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
         let terms = self.context.terms_of(self.ttl)?;
+        if self.lacks_readers() {
+            return Err(AcquireError::NoReaders);
+        }
         self.acquire_by(terms, deadline).await
     }
 
@@ -97,11 +121,25 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
     ///
     /// # Errors
     ///
-    /// [`TryAcquireError::Ttl`] if no lease can have the TTL. Otherwise as
-    /// [`Lock::try_acquire`](crate::Lock::try_acquire).
+    /// [`TryAcquireError::Ttl`] if no lease can have the TTL. [`TryAcquireError::NoReaders`] if the lock has
+    /// no readers, and the request is one. Otherwise as [`Lock::try_acquire`](crate::Lock::try_acquire).
     pub async fn try_acquire(self) -> Result<Handle<B, T>, TryAcquireError> {
         let terms = self.context.terms_of(self.ttl)?;
+        if self.lacks_readers() {
+            return Err(TryAcquireError::NoReaders);
+        }
         self.acquire_once(terms).await
+    }
+
+    /// Returns true if the request is for reading, and the lock has no readers.
+    fn lacks_readers(&self) -> bool {
+        self.is_shared && !self.context.options().readers
+    }
+
+    /// Begins an attempt, under `terms`.
+    fn begin(&self, terms: Terms) -> Attempt<'_, B> {
+        let share = self.context.share(self.is_shared);
+        Attempt::begin(self.context, self.key, terms, T::FENCED, share)
     }
 
     /// Requests and waits until `deadline` or the end of the lock.
@@ -120,7 +158,7 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
     }
 
     async fn acquire_open(&self, terms: Terms, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
-        let mut attempt = Attempt::begin(self.context, self.key, terms, T::FENCED);
+        let mut attempt = self.begin(terms);
         let mut now = attempt.started();
         if now >= deadline {
             return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
@@ -169,7 +207,7 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
     }
 
     async fn try_acquire_open(&self, terms: Terms) -> Result<Handle<B, T>, TryAcquireError> {
-        let mut attempt = Attempt::begin(self.context, self.key, terms, T::FENCED);
+        let mut attempt = self.begin(terms);
         let now = attempt.started();
         let error = match attempt.request(now, now + self.context.options().request_timeout).await {
             Some(Ok(answer @ (Answer::Granted { .. } | Answer::Unfenced { .. }))) => {

@@ -5,8 +5,9 @@ use std::time::Duration;
 use dlock_runtime::tls::Tls;
 use dlock_runtime::{Instant, Runtime};
 
-use crate::backend::{Backend, Claim};
+use crate::backend::{Backend, Claim, Holder};
 use crate::error::{BackendError, SILENT};
+use crate::key::LockKey;
 
 /// A backend whose runtime is `Tls<R>`, as a backend on `R`: clock and scheduler are the same.
 #[derive(Clone)]
@@ -32,6 +33,10 @@ impl<R: Runtime, B: Backend<Runtime = Tls<R>>> Backend for Secured<B> {
         self.0.has_permits()
     }
 
+    fn has_readers(&self) -> bool {
+        self.0.has_readers()
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.0.connect(deadline).await.map_err(|error| match error {
             BackendError::Unreachable { address, reason } if reason == SILENT => {
@@ -40,6 +45,10 @@ impl<R: Runtime, B: Backend<Runtime = Tls<R>>> Backend for Secured<B> {
             }
             error => error,
         })
+    }
+
+    async fn holder(&self, key: &LockKey, deadline: Instant) -> Result<Option<Holder>, BackendError> {
+        self.0.holder(key, deadline).await
     }
 
     fn open(&self, claim: Claim) -> B::Acquisition {

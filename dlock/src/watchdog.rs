@@ -40,6 +40,25 @@ pub(crate) async fn while_held<B: Backend, F: Future>(
     .await
 }
 
+/// Runs `work` until the lease is lost, and renews nothing; see
+/// [`crate::election::Leadership::lead`].
+pub(crate) async fn while_valid<B: Backend, F: Future>(
+    held: &Held<B>,
+    work: F,
+) -> Result<F::Output, LostError> {
+    let mut over = pin!(held.over());
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        // Checks the clock first, as `while_held`. Polls the end of the lease, to be woken by it.
+        held.check()?;
+        if over.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(held.check().err().unwrap_or(LostError::Expired)));
+        }
+        work.as_mut().poll(cx).map(Ok)
+    })
+    .await
+}
+
 /// Renews in a task of its own; see [`crate::Handle::keep_alive`].
 pub(crate) fn keep_alive<B: Backend>(held: &Arc<Held<B>>, cap: Cap) {
     let number = held.begin_loop();

@@ -201,6 +201,9 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::WaiterGone { key: of, owner, .. } => {
             format!("{} is out of the line for {}", short(owner), key(of))
         }
+        Kind::TermObserved { key: of, owner, token } => {
+            format!("sees {} lead {} in term {token}", by(owner), key(of))
+        }
         Kind::ServerStopped { detail } => format!("stopped{}", tail(detail)),
         Kind::ServerStarted { detail } => format!("started{}", tail(detail)),
         Kind::ServerPromoted { detail } => format!("promoted{}", tail(detail)),

@@ -7,10 +7,11 @@ pub(crate) trait Acquire<B: Backend>: 'static {
     /// The token of its handles.
     type Token: Send + 'static;
 
-    /// Waits until the lease is acquired or `deadline` passes.
+    /// Waits until the lease is acquired, for reading if `is_shared`, or `deadline` passes.
     fn acquire(
         lock: &Lock<B>,
         key: &LockKey,
+        is_shared: bool,
         deadline: Instant,
     ) -> impl Future<Output = Result<Handle<B, Self::Token>, AcquireError>> + Send;
 }
@@ -24,8 +25,13 @@ pub(crate) struct WithoutToken;
 impl<B: Backend> Acquire<B> for WithToken {
     type Token = FencingToken;
 
-    async fn acquire(lock: &Lock<B>, key: &LockKey, deadline: Instant) -> Result<Handle<B>, AcquireError> {
-        lock.acquire(key, deadline).await
+    async fn acquire(
+        lock: &Lock<B>,
+        key: &LockKey,
+        is_shared: bool,
+        deadline: Instant,
+    ) -> Result<Handle<B>, AcquireError> {
+        if is_shared { lock.acquire_shared(key, deadline).await } else { lock.acquire(key, deadline).await }
     }
 }
 
@@ -35,8 +41,10 @@ impl<B: Backend> Acquire<B> for WithoutToken {
     async fn acquire(
         lock: &Lock<B>,
         key: &LockKey,
+        is_shared: bool,
         deadline: Instant,
     ) -> Result<Handle<B, Unfenced>, AcquireError> {
-        lock.request(key).without_token().acquire(deadline).await
+        let request = lock.request(key).without_token();
+        if is_shared { request.shared() } else { request }.acquire(deadline).await
     }
 }

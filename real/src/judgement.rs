@@ -113,6 +113,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
     let reads = has(|kind| matches!(kind, Kind::ResourceRead { .. }));
     let resource = has(|kind| kind.name().target() == "resource");
     let sections = has(|kind| matches!(kind, Kind::SectionEntered { .. }));
+    let observed = has(|kind| matches!(kind, Kind::TermObserved { .. }));
     let tasks = has(|kind| matches!(kind, Kind::TaskStarted { .. }));
     let reasons = [
         (!sections, VerdictKind::Overlap, "no worker's history is among the files"),
@@ -135,6 +136,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (rules.servers.is_empty(), VerdictKind::Leaked, "only the lock server's own events show its keys"),
         (!sections, VerdictKind::AfterRelease, "no worker's history is among the files"),
         (rules.servers.is_empty(), VerdictKind::Idle, "only the lock server's own events show its keys"),
+        (!observed, VerdictKind::TermRegressed, "nobody observed an election"),
         (!tasks, VerdictKind::RanTwice, "nobody ran ticks or jobs"),
         (!tasks, VerdictKind::TaskLost, "nobody ran ticks or jobs"),
     ];

@@ -1,4 +1,5 @@
-//! The primitive that a command contends for: a mutex, or a semaphore.
+//! The primitive that a command contends for: a mutex, a semaphore, a lock for readers and a writer, or an
+//! election.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +10,10 @@ use serde::{Serialize, Serializer};
 /// The permits of a semaphore that names no number.
 const PERMITS: u32 = 2;
 
-/// A primitive, as text `mutex`, `semaphore` (of two permits) or `semaphore:N`.
+/// The number of rounds of which one writes, under a lock for readers and a writer.
+const ROUNDS: u64 = 3;
+
+/// A primitive, as text `mutex`, `semaphore` (of two permits), `semaphore:N`, `readers` or `election`.
 ///
 /// # Example
 ///
@@ -29,15 +33,25 @@ pub enum Primitive {
         /// Their number: at least 2.
         permits: u32,
     },
+    /// One leader at a time, whom all contenders observe.
+    Election,
+    /// Readers together, or one writer: of three rounds two read.
+    Readers,
 }
 
 impl Primitive {
     /// Sets the options of a lock that is this primitive.
     pub fn apply(self, options: &mut Options) {
         options.permits = match self {
-            Self::Mutex => 1,
+            Self::Mutex | Self::Readers | Self::Election => 1,
             Self::Semaphore { permits } => permits,
         };
+        options.readers = self == Self::Readers;
+    }
+
+    /// Returns true if the round of this number, from 0, reads.
+    pub fn reads(self, round: u64) -> bool {
+        self == Self::Readers && !round.is_multiple_of(ROUNDS)
     }
 }
 
@@ -45,6 +59,8 @@ impl fmt::Display for Primitive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mutex => f.write_str("mutex"),
+            Self::Election => f.write_str("election"),
+            Self::Readers => f.write_str("readers"),
             Self::Semaphore { permits } => write!(f, "semaphore:{permits}"),
         }
     }
@@ -56,11 +72,14 @@ impl FromStr for Primitive {
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || {
             format!(
-                "unknown primitive `{text}`: give mutex, semaphore, or semaphore:N with 2 to 1000 permits"
+                "unknown primitive `{text}`: give mutex, readers, election, semaphore, or semaphore:N with 2 to \
+                 1000 permits"
             )
         };
         match text.split_once(':') {
             None if text == "mutex" => Ok(Self::Mutex),
+            None if text == "election" => Ok(Self::Election),
+            None if text == "readers" => Ok(Self::Readers),
             None if text == "semaphore" => Ok(Self::Semaphore { permits: PERMITS }),
             Some(("semaphore", number)) => match number.parse() {
                 Ok(permits @ 2..=1000) => Ok(Self::Semaphore { permits }),
@@ -83,15 +102,32 @@ mod tests {
 
     #[test]
     fn a_primitive_is_read_as_it_is_written() {
-        for primitive in [Primitive::Mutex, Primitive::Semaphore { permits: 7 }] {
+        let semaphore = Primitive::Semaphore { permits: 7 };
+        for primitive in [Primitive::Mutex, Primitive::Readers, Primitive::Election, semaphore] {
             assert_eq!(primitive.to_string().parse(), Ok(primitive));
         }
         assert_eq!("semaphore".parse(), Ok(Primitive::Semaphore { permits: 2 }));
     }
 
     #[test]
+    fn of_three_rounds_two_read() {
+        assert_eq!([0, 1, 2, 3].map(|round| Primitive::Readers.reads(round)), [false, true, true, false]);
+        assert!(!Primitive::Mutex.reads(1));
+    }
+
+    #[test]
     fn what_is_no_primitive_is_refused_by_its_text() {
-        for text in ["", "lock", "semaphore:", "semaphore:1", "semaphore:1001", "mutex:2", "semaphore:x"] {
+        for text in [
+            "",
+            "lock",
+            "semaphore:",
+            "semaphore:1",
+            "semaphore:1001",
+            "mutex:2",
+            "semaphore:x",
+            "election:2",
+            "readers:2",
+        ] {
             let error = text.parse::<Primitive>().unwrap_err();
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }

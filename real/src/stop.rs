@@ -1,5 +1,9 @@
 //! Ctrl-C and SIGTERM: a request to stop, which ends every wait of a command.
-#![allow(clippy::disallowed_methods, reason = "a command on live processes waits in real time")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a command on live processes waits in real time"
+)]
 
 use std::future::Future;
 use std::io;

@@ -6,12 +6,15 @@
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
+use std::pin::pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dlock::election::Election;
 use dlock::redis::Waiting;
 use dlock::tls::TlsConnector;
 use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
+use futures_util::future::select;
 use resource::Fencing;
 use resource::bearer::BearerToken;
 use resource::client::Client;
@@ -264,21 +267,32 @@ impl<T: Fn(Done)> Contender<'_, T> {
         let lock = Lock::new(backend, options)?;
         let pauses = Stoppable { pause: plan.pause, stop: stop.clone() };
         let worker = Worker::new(lock.clone(), client, pauses);
-        let job = job(plan, key.clone());
-        for _ in 0..plan.rounds {
-            // Asked to stop, it drops an acquire, which then releases in the background; once it holds the
-            // lock it drops the section, and releases.
-            let round = match stop.or(worker.acquire(&job)).await {
-                None => break,
-                Some(Ok(handle)) => worker.hold(&job, handle).await,
-                Some(Err(error)) => Err(error.into()),
-            };
-            on_round(Done { contender: name.clone(), key: key.name().to_owned(), round });
-            if !plan.rest.is_zero() {
-                stop.or(runtime.sleep_until(runtime.now() + plan.rest)).await;
+        let observed = job(plan, key.clone());
+        let mut job = observed.clone();
+        let election = match plan.primitive {
+            Primitive::Election => Some(worker.election(&job)?),
+            _ => None,
+        };
+        let rounds = async {
+            for round in 0..plan.rounds {
+                job.shared = plan.primitive.reads(round);
+                // Asked to stop, it drops an acquire, which then releases in the background; once it holds
+                // the lock it drops the section, and releases.
+                let Some(round) = one_round(&worker, election.as_ref(), &job, stop).await else { break };
+                on_round(Done { contender: name.clone(), key: key.name().to_owned(), round });
+                if !plan.rest.is_zero() {
+                    stop.or(runtime.sleep_until(runtime.now() + plan.rest)).await;
+                }
+                if stop.is_asked() {
+                    break;
+                }
             }
-            if stop.is_asked() {
-                break;
+        };
+        match &election {
+            None => rounds.await,
+            // Each candidate observes as well.
+            Some(election) => {
+                select(pin!(rounds), pin!(observe(&worker, election, &observed))).await;
             }
         }
         // Background releases end with this runtime: wait for them.
@@ -286,6 +300,37 @@ impl<T: Fn(Done)> Contender<'_, T> {
         lock.cleaned_up(runtime.now() + request_timeout * timeouts).await;
         Ok(())
     }
+}
+
+/// Acquires and works once, as the leader if there is an election; returns `None` if asked to stop first.
+async fn one_round(
+    worker: &Worker<AnyBackend<TokioRuntime>, Stoppable>,
+    election: Option<&Election<AnyBackend<TokioRuntime>>>,
+    job: &Job,
+    stop: &Stop,
+) -> Option<Result<Round, RoundError>> {
+    let Some(election) = election else {
+        return Some(match stop.or(worker.acquire(job)).await? {
+            Ok(handle) => worker.hold(job, handle).await,
+            Err(error) => Err(error.into()),
+        });
+    };
+    Some(match stop.or(worker.campaign(election, job)).await? {
+        Ok(leadership) => worker.lead(job, leadership).await,
+        Err(error) => Err(error.into()),
+    })
+}
+
+/// Observes until it is dropped, and records each term that it sees.
+async fn observe(
+    worker: &Worker<AnyBackend<TokioRuntime>, Stoppable>,
+    election: &Election<AnyBackend<TokioRuntime>>,
+    job: &Job,
+) {
+    let mut observer = election.observe();
+    // An error that no repetition changes ends the campaigns, too, which report it.
+    while worker.observe(&mut observer, job, dlock::Instant::MAX).await.is_ok() {}
+    std::future::pending::<()>().await;
 }
 
 fn job(plan: &Plan, key: LockKey) -> Job {

@@ -113,6 +113,50 @@ fn transfers_there_and_back_both_end() {
 }
 
 #[test]
+fn three_processes_read_together_and_write_alone() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let url = format!("redis://{}", redis.address());
+    let runs = [(); 3].map(|()| {
+        let url = url.clone();
+        std::thread::spawn(move || run("readers", &[&url]))
+    });
+    let printed = runs.map(|run| run.join().unwrap()).concat();
+    for token in 1..=18 {
+        let count = |end| printed.matches(&format!("with token {token}{end}")).count();
+        assert_eq!(count(" beside") + count(", alone"), 1, "{printed}");
+    }
+    assert_eq!(printed.matches("alone").count(), 9, "{printed}");
+    assert!(printed.contains("beside [1]"), "{printed}");
+}
+
+#[test]
+fn sections_of_a_request_share_a_token() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("reentrant", &[&format!("redis://{}", redis.address())]);
+    let of_request = |token: u32| {
+        ["packed", "billed", "shipped"]
+            .map(|state| format!("order 42: {state}, with token {token}\n"))
+            .concat()
+            + "released\n"
+    };
+    assert_eq!(printed, of_request(1) + &of_request(2));
+}
+
+#[test]
+fn three_workers_share_one_report() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("single_flight", &[&format!("redis://{}", redis.address())]);
+    // The token of the second report is above 2 if the lock went to one that waited for the first.
+    assert_eq!(printed.matches("report 1, made by another worker").count(), 2, "{printed}");
+    assert_eq!(printed.matches("report 1, made here").count(), 1, "{printed}");
+    assert_eq!(printed.matches("made here").count(), 2, "{printed}");
+    assert_eq!(printed.lines().count(), 5, "{printed}");
+}
+
+#[test]
 fn a_request_whose_order_is_taken_gets_409() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
@@ -130,7 +174,7 @@ fn a_request_whose_order_is_taken_gets_409() {
 }
 
 #[test]
-fn workers_share_the_jobs_and_leaders_follow_each_other() {
+fn workers_share_the_jobs() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
     let url = format!("redis://{}", redis.address());
@@ -140,11 +184,32 @@ fn workers_share_the_jobs_and_leaders_follow_each_other() {
     let printed = run("queue_worker", &[&url]);
     assert!(!printed.contains("job 1 is done"), "{printed}");
     drop(one);
+}
 
-    let mut leader = Running::start("leader", &[&url]);
-    assert_eq!(leader.line(), "leads in term 1");
-    let mut next = Running::start("leader", &[&url]);
+#[test]
+fn leaders_follow_each_other_and_write_in_their_terms() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let url = format!("redis://{}", redis.address());
+    let mut resource = Command::new(env!("CARGO_BIN_EXE_real"));
+    resource.args(["resource", "--listen", "127.0.0.1:0", "--store", "memory"]).stdout(Stdio::piped());
+    let mut resource = Running(resource.spawn().unwrap());
+    let listening = resource.line();
+    let address = listening.strip_prefix("listening on ").unwrap();
+    let lines_of = |process: &mut Running, wanted: [&str; 3]| {
+        let mut missing = wanted.to_vec();
+        while !missing.is_empty() {
+            let line = process.line();
+            missing.retain(|wanted| !line.contains(wanted));
+        }
+    };
+    let mut leader = Running::start("leader", &[&url, address]);
+    lines_of(&mut leader, ["leads in term 1", "wrote decision 1 in term 1", "lead in term 1"]);
+    let mut next = Running::start("leader", &[&url, address]);
     leader.end();
-    assert_eq!(next.line(), "leads in term 2");
+    lines_of(&mut next, ["leads in term 2", "wrote decision 1 in term 2", "lead in term 2"]);
     next.end();
+    let port = address.rsplit(':').next().unwrap().parse().unwrap();
+    let stale = ask_http(port, "PUT", "/r/leader:scheduler", "X-Fence-Token: 1\r\n", "late").unwrap();
+    assert!(stale.contains(" 409 "), "{stale}");
 }

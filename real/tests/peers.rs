@@ -7,7 +7,7 @@ use real::servers::Stage;
 use serde_json::Value;
 
 /// Peers that are fetched over the network. Left out, so that the test needs nothing but Debian's packages.
-const FETCHED: &str = "redis-py,node-redlock,rslock,kazoo";
+const FETCHED: &str = "redis-py,node-redlock,rslock,kazoo,redis-semaphore";
 
 fn peers(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String, String, Option<Value>) {
     let file = stage.directory().join("peers.json");
@@ -15,7 +15,19 @@ fn peers(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String, String, Opt
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_real"))
         .arg("peers")
         .args(small)
-        .args(["--hot", "500ms", "--tasks", "5", "--takers", "5", "--space", "100ms", "--out"])
+        .args([
+            "--hot",
+            "500ms",
+            "--tasks",
+            "5",
+            "--takers",
+            "5",
+            "--permits",
+            "2",
+            "--space",
+            "100ms",
+            "--out",
+        ])
         .arg(&file)
         .args(arguments)
         .output()
@@ -55,12 +67,18 @@ fn every_peer_has_its_row_in_every_arm() {
             "raw etcd transaction",
             "dlock, etcd",
             "etcd's Lock service",
+            "dlock, etcd, election",
+            "etcd's Election service",
             "dlock, ZooKeeper"
         ]
     );
     assert_eq!(of("hot"), [&redis[..], &others].concat());
     assert_eq!(of("space"), [&redis[..], &[secured, unfenced], &others].concat());
     assert_eq!(of("take"), [&redis[..], &[secured, unfenced, "redis-benchmark -P 64"]].concat());
+    let semaphores = ["dlock, Redis", "dlock, Redis, never polling", "Redisson's algorithm, redis crate"];
+    let permits = [&semaphores[..], &["dlock, etcd", "dlock, ZooKeeper"]].concat();
+    assert_eq!(of("permit"), permits);
+    assert_eq!(of("crowd"), permits);
     // All 20 operations are timed, and every target is judged.
     let uncontended = rows.iter().filter(|row| row["scenario"] == "uncontended");
     for row in uncontended {

@@ -46,9 +46,10 @@
 //! 4. [`client`]: writes and reads over HTTP, with retries after a lost answer.
 //! 5. [`update`]: a read-modify-write without a lock, by conditional writes.
 //! 6. [`worker`]: does what a careful user of a lock does, with a pause at each step.
-//! 7. [`cron`]: runs each tick of a schedule once.
-//! 8. [`event`]: the events that a store emits.
-//! 9. [`bearer`]: the secrets by which clients and operators show who they are.
+//! 7. [`flight`]: keeps the results of single-flight computations in the service.
+//! 8. [`cron`]: runs each tick of a schedule once.
+//! 9. [`event`]: the events that a store emits.
+//! 10. [`bearer`]: the secrets by which clients and operators show who they are.
 
 // The bearer tokens of clients and operators.
 pub mod bearer;
@@ -58,6 +59,8 @@ pub mod client;
 pub mod cron;
 // The events with the target `resource`.
 pub mod event;
+// The results of single-flight computations, kept in the service.
+pub mod flight;
 // Bytes in hexadecimal.
 mod hex;
 // The service: an axum app, and one HTTP/1.1 connection of it over any stream.

@@ -225,9 +225,13 @@ impl<R: Runtime> Acquisition for EtcdAcquisition<R> {
     }
 
     fn beside(&self) -> Vec<FencingToken> {
-        let claims = self.trail.ahead().into_iter().flat_map(|ahead| &ahead.claims);
-        let token = |(_, revision): &(Vec<u8>, i64)| FencingToken::new(revision.unsigned_abs());
-        claims.rev().filter_map(token).collect()
+        let Some(Ahead { claims, readers, .. }) = self.trail.ahead() else { return Vec::new() };
+        let claims = claims.iter().map(|(_, revision)| revision);
+        claims
+            .chain(readers)
+            .rev()
+            .filter_map(|revision| FencingToken::new(revision.unsigned_abs()))
+            .collect()
     }
 
     fn needs_cleanup(&self) -> bool {
@@ -276,9 +280,9 @@ impl<R: Runtime> Cluster<R> {
         self.connector().judged(connection, deadline, sent).await
     }
 
-    /// Waits for the end of a claim directly ahead. A mutex watches one key. A semaphore watches the queue
-    /// and ignores the other keys: with a watch for each claim ahead, waiters would have as many watches as
-    /// there are permits.
+    /// Waits for the end of a claim directly ahead. A mutex watches one key, and so does a reader. A
+    /// semaphore watches the queue and ignores the other keys: with a watch for each claim ahead, waiters
+    /// would have as many watches as there are permits.
     async fn watch(
         &self,
         session: &Session,

@@ -34,13 +34,14 @@
 //! the watches is in touch with it.
 
 // acquisition.rs is the recipe, place.rs the keys and transactions of the queue, batch.rs sends those of many
-// claims as one, trail.rs the requests sent for a claim; session.rs is a session, keeper.rs keeps it alive,
-// sessions.rs shares it; connector.rs and stream.rs are the connection.
+// claims as one, trail.rs the requests sent for a claim; holder.rs reads who holds a key; session.rs is a
+// session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and stream.rs are the connection.
 
 mod acquisition;
 mod batch;
 mod connector;
 mod error;
+mod holder;
 mod keeper;
 mod options;
 mod place;
@@ -59,8 +60,9 @@ use self::acquisition::EtcdAcquisition;
 use self::connector::Connector;
 pub use self::options::EtcdOptions;
 use self::sessions::Sessions;
-use crate::backend::{Backend, Claim};
+use crate::backend::{Backend, Claim, Holder};
 use crate::error::BackendError;
+use crate::key::LockKey;
 use crate::setup::{self, SetupError};
 
 /// The probes of this backend, file by file.
@@ -142,9 +144,17 @@ impl<R: Runtime> Backend for Etcd<R> {
         true
     }
 
+    fn has_readers(&self) -> bool {
+        true
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         // Opens the session that the first acquire needs.
         self.sessions.current(deadline).await.map(drop)
+    }
+
+    async fn holder(&self, key: &LockKey, deadline: Instant) -> Result<Option<Holder>, BackendError> {
+        holder::of(self.sessions.connector(), key, deadline).await
     }
 
     fn open(&self, claim: Claim) -> EtcdAcquisition<R> {

@@ -5,6 +5,10 @@
 //! semaphore with N permits, the first N have one. A claim's key ends with the random digits of its owner
 //! token, and its value is the whole token.
 //!
+//! A reader's key is `lock/v1/NAME/~read-…`. It has the lock when no other kind of key is ahead; the key of a
+//! writer is that of a mutex, which waits for all ahead. So a writer is served in its turn, whatever readers
+//! come behind it. The queue with named kinds is that of Curator's `InterProcessReadWriteLock`.
+//!
 //! # Late puts
 //!
 //! Each request has a stream of its own, and members answer them independently: a delete may overtake the put
@@ -21,9 +25,13 @@ use etcd_client::{
 
 use super::session::Session;
 use crate::backend::Claim;
+use crate::key::LockKey;
 
 /// The prefix of the guard keys of all sessions.
 const GUARDS: &str = "lock/guard/";
+
+/// The most readers that a grant to a reader names.
+const READERS_MAX: i64 = 1000;
 
 /// The keys of one claim.
 pub(super) struct Place {
@@ -33,6 +41,8 @@ pub(super) struct Place {
     owner: String,
     /// The number of keys at the head of the queue that have a permit.
     permits: usize,
+    /// True if the claim is for reading.
+    is_shared: bool,
 }
 
 /// The answer to a transaction of a claim, sent by itself or in a batch.
@@ -66,10 +76,12 @@ pub(super) enum Sight {
 /// The claims directly ahead in the queue, at most one for each permit.
 ///
 /// A claim is served once fewer are ahead than there are permits. So long as each of these is there, it is
-/// not: they are the only ones worth watching.
+/// not: they are the only ones worth watching. Ahead of a reader only writers count.
 pub(super) struct Ahead {
     /// The keys of the claims and their create revisions, the last one in the queue first.
     pub(super) claims: Vec<(Vec<u8>, i64)>,
+    /// The create revisions of the readers ahead of a reader, the last one first.
+    pub(super) readers: Vec<i64>,
     /// True if all permits are taken by claims ahead.
     pub(super) is_full: bool,
     /// The revision of the store at which the keys were there.
@@ -83,12 +95,15 @@ impl Place {
         let digits = owner.rsplit(':').next().unwrap_or(owner);
         let queue = claim.key.etcd_queue();
         let permits = usize::try_from(claim.permits).unwrap_or(usize::MAX);
-        Self { key: [&queue, digits].concat(), queue, owner: owner.to_owned(), permits }
+        let is_shared = claim.is_shared();
+        let kind = if is_shared { LockKey::ETCD_READER } else { "" };
+        Self { key: [&queue, kind, digits].concat(), queue, owner: owner.to_owned(), permits, is_shared }
     }
 
     #[cfg(test)]
     pub(super) fn in_queue(queue: &str) -> Self {
-        Self { queue: queue.to_owned(), key: queue.to_owned() + "/1", owner: "1".to_owned(), permits: 1 }
+        let (key, owner) = (queue.to_owned() + "/1", "1".to_owned());
+        Self { queue: queue.to_owned(), key, owner, permits: 1, is_shared: false }
     }
 
     /// Returns the prefix of the keys of the queue.
@@ -110,17 +125,18 @@ impl Place {
     pub(super) fn enter(&self, session: &Session) -> Txn {
         let guard = guard_key(session);
         let put = PutOptions::new().with_lease(session.lease());
-        let last = newest_first().with_prefix().with_limit(self.count(1));
         Txn::new()
             .when([
                 Compare::mod_revision(guard.as_str(), CompareOp::Equal, session.guard()),
                 Compare::create_revision(self.key.as_str(), CompareOp::Equal, 0),
             ])
-            .and_then([
-                TxnOp::put(self.key.as_str(), self.owner.as_str(), Some(put)),
-                // It sees the put before it.
-                TxnOp::get(self.queue.as_str(), Some(last)),
-            ])
+            .and_then(
+                // The range requests see the put before them.
+                [TxnOp::put(self.key.as_str(), self.owner.as_str(), Some(put))]
+                    .into_iter()
+                    .chain(self.get_ahead(newest_first(), 1))
+                    .collect::<Vec<_>>(),
+            )
             .or_else([TxnOp::get(self.key.as_str(), None), TxnOp::get(guard, None)])
     }
 
@@ -128,8 +144,7 @@ impl Place {
         let Reply { revision, succeeded, ranges } = reply;
         let mut found = ranges.into_iter();
         if succeeded {
-            let queue = found.next().unwrap_or_default();
-            return Entry::New { position: revision, ahead: self.ahead(queue, revision) };
+            return Entry::New { position: revision, ahead: self.ahead(found, revision) };
         }
         let own = found.next().unwrap_or_default();
         match own.first() {
@@ -143,11 +158,10 @@ impl Place {
 
     /// Reads the key ahead of this one, if this one is at `position`.
     pub(super) fn look(&self, position: i64) -> Txn {
-        let before = newest_first().with_prefix().with_max_create_revision(position - 1);
-        let before = before.with_limit(self.count(0));
+        let before = newest_first().with_max_create_revision(position - 1);
         Txn::new()
             .when([Compare::create_revision(self.key.as_str(), CompareOp::Equal, position)])
-            .and_then([TxnOp::get(self.queue.as_str(), Some(before))])
+            .and_then(self.get_ahead(before, 0))
     }
 
     pub(super) fn sight(&self, reply: Reply) -> Sight {
@@ -155,8 +169,20 @@ impl Place {
         if !succeeded {
             return Sight::Gone;
         }
-        let queue = ranges.into_iter().next().unwrap_or_default();
-        Sight::InQueue(self.ahead(queue, revision))
+        Sight::InQueue(self.ahead(ranges.into_iter(), revision))
+    }
+
+    /// Makes the range requests for the claims directly ahead, by `options`, and `own` more: for the claim's
+    /// own key, if it may be among them. A reader asks for the last writer, and for the readers.
+    fn get_ahead(&self, options: GetOptions, own: i64) -> Vec<TxnOp> {
+        let queue = self.queue.as_str();
+        if !self.is_shared {
+            return vec![TxnOp::get(queue, Some(options.with_prefix().with_limit(self.count(own))))];
+        }
+        let readers = [queue, LockKey::ETCD_READER].concat();
+        let writer = options.clone().with_range(readers.as_str()).with_limit(1);
+        let others = options.with_prefix().with_limit(READERS_MAX + own);
+        vec![TxnOp::get(queue, Some(writer)), TxnOp::get(readers.as_str(), Some(others))]
     }
 
     /// Returns the number of permits, and `more`.
@@ -164,12 +190,18 @@ impl Place {
         i64::try_from(self.permits).unwrap_or(i64::MAX).saturating_add(more)
     }
 
-    /// Reads the claims ahead from a part of the queue, the newest first, which may contain this claim's key.
-    fn ahead(&self, queue: Vec<KeyValue>, seen: i64) -> Ahead {
-        let others = queue.into_iter().filter(|kv| kv.key() != self.key.as_bytes());
+    /// Reads the claims ahead from the answers to [`Place::get_ahead`], the newest first, which may contain
+    /// this claim's key.
+    fn ahead(&self, mut ranges: impl Iterator<Item = Vec<KeyValue>>, seen: i64) -> Ahead {
+        let mut others = || {
+            let range = ranges.next().unwrap_or_default();
+            range.into_iter().filter(|kv| kv.key() != self.key.as_bytes())
+        };
+        let (others, readers) = (others(), others());
+        let readers = readers.map(|kv| kv.create_revision()).collect();
         let claims = others.map(|kv| (kv.create_revision(), kv.into_key_value().0));
         let claims: Vec<_> = claims.map(|(revision, key)| (key, revision)).take(self.permits).collect();
-        Ahead { is_full: claims.len() >= self.permits, claims, seen }
+        Ahead { is_full: claims.len() >= self.permits, claims, readers, seen }
     }
 
     /// Deletes the key, if it is at `position`. For claims whose requests have all been answered.

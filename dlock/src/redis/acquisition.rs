@@ -12,12 +12,14 @@ use super::eval;
 use super::listener::Listener;
 use super::node::{Node, Sent};
 use super::options::{TokenSource, Waiting};
+use super::parts::Parts;
 use super::permit;
+use super::readers;
 use super::reply::{self, Grant};
 use super::requests::Requests;
 use super::script::{Arg, Call, Own, Script, StoredKey};
 use super::unfenced;
-use crate::backend::{Acquisition, Answer, Claim, Released, Renewal};
+use crate::backend::{Acquisition, Answer, Claim, Released, Renewal, Share};
 use crate::error::BackendError;
 use crate::token::FencingToken;
 
@@ -40,14 +42,16 @@ pub struct RedisAcquisition<R: Runtime> {
     waiting: Waiting,
     claim: Claim,
     requests: Requests,
-    /// The tokens of the permits beside the one that was granted.
+    /// The tokens of the permits or readers beside the one that was granted.
     beside: Vec<FencingToken>,
+    /// True if a request of a writer was refused, so that it may bar readers.
+    bars_readers: bool,
 }
 
 impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
-        if self.claim.permits > 1 {
-            return self.request_permit(deadline).await;
+        if self.claim.permits > 1 || self.claim.share.is_some() {
+            return self.request_beside(deadline).await;
         }
         if !self.claim.fenced {
             return self.request_unfenced(deadline).await;
@@ -79,9 +83,12 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     }
 
     async fn renew(&mut self, deadline: Instant) -> Result<Renewal, BackendError> {
-        let Claim { key, owner, ttl, permits, .. } = &self.claim;
+        let Claim { key, owner, ttl, permits, share, .. } = &self.claim;
         if *permits > 1 {
-            return self.renew_by(permit::Parts::renew(&self.claim).call(), deadline).await;
+            return self.renew_by(permit::renew(&self.claim).call(), deadline).await;
+        }
+        if *share == Some(Share::Shared) {
+            return self.renew_by(readers::renew(&self.claim).call(), deadline).await;
         }
         let keys = [StoredKey::owner(key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl)];
@@ -93,14 +100,19 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         requests.stop_waiting();
         let (sent, value) = match requests.connection_to_follow() {
             followed if claim.permits > 1 => {
-                let parts = permit::Parts::release(claim, *waiting == Waiting::Called);
-                release_permit(client, followed, &parts, deadline).await
+                let parts = permit::release(claim, *waiting == Waiting::Called);
+                release_by(client, followed, &parts, deadline).await
+            }
+            followed if let Some(share) = claim.share => {
+                let parts = readers::release(claim, share, *waiting == Waiting::Called);
+                release_by(client, followed, &parts, deadline).await
             }
             None => release(client, claim, deadline).await,
             Some(connection) => follow(client, connection, claim, deadline).await,
         }?;
         let is_done = reply::is_done(&value)?;
         requests.answered(&sent.connection);
+        self.bars_readers = false;
         if is_done {
             requests.released();
         }
@@ -116,14 +128,14 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     }
 
     fn needs_cleanup(&self) -> bool {
-        self.requests.are_open()
+        self.requests.are_open() || self.bars_readers
     }
 }
 
 impl<R: Runtime> RedisAcquisition<R> {
     pub(super) fn new(client: &Arc<Client<R>>, tokens: TokenSource, waiting: Waiting, claim: Claim) -> Self {
         let (client, requests) = (Arc::clone(client), Requests::default());
-        Self { client, tokens, waiting, claim, requests, beside: Vec::new() }
+        Self { client, tokens, waiting, claim, requests, beside: Vec::new(), bars_readers: false }
     }
 
     /// Returns whether the server is known to have granted a lease that has not been released since.
@@ -147,19 +159,29 @@ impl<R: Runtime> RedisAcquisition<R> {
         self.note(&sent, reply::grant(&value))
     }
 
-    /// Requests one of several permits.
-    async fn request_permit(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
+    /// Requests one of several permits, or a share in a lock for readers and a writer.
+    async fn request_beside(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         let Self { client, claim, requests, tokens, .. } = self;
         sometimes!(client.node.runtime(), asked_again_unanswered, requests.are_open());
         let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
-        let parts = permit::Parts::acquire(claim, *tokens);
+        let parts = match claim.share {
+            None => permit::acquire(claim, *tokens),
+            Some(Share::Shared) => readers::acquire_shared(claim, *tokens),
+            Some(Share::Exclusive { bars }) => readers::acquire_alone(claim, bars, *tokens),
+        };
         let (sent, value) = client.node.eval(parts.call(), deadline, before_send).await?;
-        let (grant, beside) = match permit::grant(&value) {
+        let (grant, beside) = match reply::grant_beside(&value) {
             Ok((grant, beside)) => (Ok(grant), beside),
             Err(error) => (Err(error), Vec::new()),
         };
+        if claim.is_shared() && matches!(grant, Ok(Grant::New { .. } | Grant::Known { .. })) {
+            // Passes a wake-up on to the next waiter of this client: it may be a reader, too.
+            requests.stop_waiting();
+        }
         let (grant, since) = self.note(&sent, grant)?;
         self.beside = beside;
+        let waits = matches!(grant, Grant::Taken { .. });
+        self.bars_readers = waits && matches!(self.claim.share, Some(Share::Exclusive { .. }));
         Ok(match grant {
             Grant::New { token } => Answer::Granted { token, since, left: self.claim.ttl },
             Grant::Known { token, left } => Answer::Granted { token, since, left },
@@ -266,11 +288,12 @@ async fn follow<R: Runtime>(
     follow_by(node, connection, deadline, send).await
 }
 
-/// Releases a permit on `followed`, behind the requests that were sent there, or on the shared connection.
-async fn release_permit<R: Runtime>(
+/// Releases by a script of its own on `followed`, behind the requests that were sent there, or on the shared
+/// connection.
+async fn release_by<R: Runtime>(
     Client { node, .. }: &Client<R>,
     followed: Option<&Arc<Connection>>,
-    parts: &permit::Parts<'_>,
+    parts: &Parts<'_>,
     deadline: Instant,
 ) -> Result<(Sent, Value), BackendError> {
     let Some(connection) = followed else { return node.eval(parts.call(), deadline, |_| ()).await };

@@ -15,21 +15,25 @@
 // reply.rs reads the answers. connection.rs opens and replaces the connection; eval.rs runs scripts on it,
 // and native.rs the server's own commands in their place; node.rs adds deadlines. operation.rs has the
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
-// acquires without a token; permit/ has the scripts of a semaphore; requests.rs remembers unanswered
-// requests; acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The
-// .lua files are the scripts that the server runs.
+// acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
+// those of a lock for readers and a writer; requests.rs remembers unanswered requests; acquisition.rs puts
+// them together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that
+// the server runs.
 
 mod acquisition;
 mod batch;
 mod commands;
 mod connection;
 mod eval;
+mod holder;
 mod listener;
 mod native;
 mod node;
 mod operation;
 mod options;
+mod parts;
 mod permit;
+mod readers;
 mod reply;
 mod requests;
 mod script;
@@ -44,15 +48,18 @@ use dlock_runtime::{Instant, Runtime};
 use self::acquisition::Client;
 pub(crate) use self::acquisition::RedisAcquisition;
 use self::batch::Batcher;
+pub(crate) use self::holder::StoredHolder;
 use self::listener::Listener;
 use self::node::Node;
 use self::operation::Operation;
 pub use self::options::{RedisOptions, TokenSource, Waiting};
 pub(crate) use self::reply::Grant;
 pub(crate) use self::script::{Arg, Call, SCRIPTS, Script, StoredKey};
-use crate::backend::{Backend, Claim};
+use crate::backend::{Backend, Claim, Holder};
 use crate::error::BackendError;
+use crate::key::LockKey;
 use crate::setup::{self, SetupError};
+use crate::token::owner_prefix;
 
 /// The probes of this backend, file by file.
 pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
@@ -124,8 +131,17 @@ impl<R: Runtime> Backend for Redis<R> {
         true
     }
 
+    fn has_readers(&self) -> bool {
+        true
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.client.node.greet(deadline).await
+    }
+
+    async fn holder(&self, key: &LockKey, deadline: Instant) -> Result<Option<Holder>, BackendError> {
+        let holder = self.stored_holder(key, deadline).await?;
+        Ok(holder.map(|stored| Holder { token: stored.token, name: owner_prefix(&stored.owner).to_owned() }))
     }
 
     fn open(&self, claim: Claim) -> RedisAcquisition<R> {

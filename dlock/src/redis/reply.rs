@@ -107,6 +107,32 @@ pub(super) fn unfenced(value: &Value) -> Result<Grant<()>, BackendError> {
     })
 }
 
+/// Reads the answer of a script that grants beside others: the grant, and the tokens of the others in
+/// ascending order.
+pub(super) fn grant_beside(value: &Value) -> Result<(Grant, Vec<FencingToken>), BackendError> {
+    let Value::Array(items) = value else { return grant(value).map(|grant| (grant, Vec::new())) };
+    let (grant, others) = match items.as_slice() {
+        [Value::Int(2), Value::BulkString(fence), others @ ..] => {
+            (Grant::New { token: token_in(fence)? }, others)
+        }
+        [known @ Value::Int(1), fence, left, others @ ..] => {
+            let parts = [known, fence, left].map(Clone::clone);
+            (grant(&Value::Array(parts.into()))?, others)
+        }
+        _ => (grant(value)?, &[][..]),
+    };
+    let mut beside = others.iter().map(token_of).collect::<Result<Vec<_>, _>>()?;
+    beside.sort_unstable();
+    Ok((grant, beside))
+}
+
+fn token_of(value: &Value) -> Result<FencingToken, BackendError> {
+    match value {
+        Value::BulkString(text) => token_in(text),
+        _ => Err(lost_counter()),
+    }
+}
+
 fn token(fence: i64) -> Result<FencingToken, BackendError> {
     u64::try_from(fence).ok().and_then(FencingToken::new).ok_or_else(lost_counter)
 }
@@ -129,7 +155,8 @@ pub(super) fn lost_counter() -> BackendError {
     BackendError::Refused { message: message.into(), passing: false }
 }
 
-fn refused(value: &Value) -> BackendError {
+/// Returns the error for an answer that is none of a script.
+pub(super) fn refused(value: &Value) -> BackendError {
     match value {
         // Otherwise the text would have been sent.
         value if is_unknown_script(value) => {
@@ -217,5 +244,33 @@ mod tests {
         }
         assert!(read(&[1, 7]).is_err());
         assert!(read(&[2, 7]).is_err());
+    }
+
+    fn text(number: u64) -> Value {
+        Value::BulkString(number.to_string().into())
+    }
+
+    fn tokens<const N: usize>(numbers: [u64; N]) -> Vec<FencingToken> {
+        numbers.into_iter().filter_map(FencingToken::new).collect()
+    }
+
+    #[test]
+    fn every_answer_of_a_script_with_others_is_read() {
+        let (token, left) = (FencingToken::new(9).unwrap(), Duration::from_millis(40));
+        let new = Value::Array(vec![Value::Int(2), text(9), text(8), text(3)]);
+        assert_eq!(grant_beside(&new), Ok((Grant::New { token }, tokens([3, 8]))));
+        let known = Value::Array(vec![Value::Int(1), text(9), Value::Int(40), text(12)]);
+        assert_eq!(grant_beside(&known), Ok((Grant::Known { token, left }, tokens([12]))));
+        let taken = Value::Array(vec![Value::Int(0), Value::Int(40)]);
+        assert_eq!(grant_beside(&taken), Ok((Grant::Taken { left: Some(left), by: None }, vec![])));
+    }
+
+    #[test]
+    fn an_answer_that_no_script_with_others_gives_is_refused() {
+        let without_token = Value::Array(vec![Value::Int(1), Value::Nil, Value::Int(40)]);
+        let bad_other = Value::Array(vec![Value::Int(2), text(9), Value::Nil]);
+        for value in [Value::Nil, Value::Array(vec![Value::Int(2)]), without_token, bad_other] {
+            assert!(!grant_beside(&value).unwrap_err().is_passing());
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use redis::{Cmd, RedisWrite, ToRedisArgs};
 
 use crate::key::{FENCE, FREED, LockKey, OWNER, PERMITS, TOKENS};
+use crate::share::{READERS, READS, WRITERS};
 
 /// The scripts of locks on one Redis: the name and the text of each.
 pub(crate) const SCRIPTS: &[(&str, &str)] = &[
@@ -19,6 +20,12 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("acquire_permit", include_str!("permit/acquire_permit.lua")),
     ("renew_permit", include_str!("permit/renew_permit.lua")),
     ("release_permit", include_str!("permit/release_permit.lua")),
+    ("holder", include_str!("holder.lua")),
+    ("acquire_reader", include_str!("readers/acquire_reader.lua")),
+    ("renew_reader", include_str!("readers/renew_reader.lua")),
+    ("release_reader", include_str!("readers/release_reader.lua")),
+    ("acquire_writer", include_str!("readers/acquire_writer.lua")),
+    ("release_writer", include_str!("readers/release_writer.lua")),
 ];
 
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.
@@ -137,6 +144,21 @@ impl<'a> StoredKey<'a> {
     /// Returns the key with the tokens of the permits.
     pub(crate) fn tokens(key: &'a LockKey) -> Self {
         Self::new(key, TOKENS)
+    }
+
+    /// Returns the key with the owners of the leases for reading.
+    pub(crate) fn readers(key: &'a LockKey) -> Self {
+        Self::new(key, READERS)
+    }
+
+    /// Returns the key with the tokens of the leases for reading.
+    pub(crate) fn reads(key: &'a LockKey) -> Self {
+        Self::new(key, READS)
+    }
+
+    /// Returns the key with the writers that wait.
+    pub(crate) fn writers(key: &'a LockKey) -> Self {
+        Self::new(key, WRITERS)
     }
 
     /// Returns the channel on which releases are published.

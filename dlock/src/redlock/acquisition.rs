@@ -145,7 +145,12 @@ impl<R: Runtime> Nodes<R> {
         &self.runtime
     }
 
-    fn quorum(&self) -> Quorum {
+    /// Returns the clients of the nodes.
+    pub(super) fn clients(&self) -> &[Redis<R>] {
+        &self.nodes
+    }
+
+    pub(super) fn quorum(&self) -> Quorum {
         Quorum { nodes: self.nodes.len() }
     }
 
@@ -165,7 +170,7 @@ impl<R: Runtime> Nodes<R> {
     /// Waits in the background for the answers that the call no longer needs, and passes each to `heard`. If
     /// the requests were dropped, a node that is always slower than the others would never be connected, nor
     /// learn a script.
-    fn drain<F>(&self, calls: FuturesUnordered<F>, heard: impl Fn(F::Output) + Send + 'static)
+    pub(super) fn drain<F>(&self, calls: FuturesUnordered<F>, heard: impl Fn(F::Output) + Send + 'static)
     where
         F: Future<Output: Send> + Send + 'static,
     {

@@ -56,6 +56,7 @@
 //! clock that jumps forward ends a vote early. Only the token stops the write.
 
 mod acquisition;
+mod holder;
 mod memory;
 #[cfg(test)]
 mod model;
@@ -65,7 +66,8 @@ mod quorum;
 mod scripts;
 
 // quorum.rs counts votes and decides; acquisition.rs is a round; node.rs sends requests to one node;
-// memory.rs remembers those requests; model.rs tests the argument for the tokens.
+// memory.rs remembers those requests; holder.rs reads who holds a key; model.rs tests the argument for the
+// tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -75,8 +77,9 @@ use dlock_runtime::{Instant, Runtime};
 use self::acquisition::{Nodes, RedlockAcquisition};
 pub use self::options::RedlockOptions;
 pub(crate) use self::scripts::SCRIPTS;
-use crate::backend::{Backend, Claim};
+use crate::backend::{Backend, Claim, Holder};
 use crate::error::BackendError;
+use crate::key::LockKey;
 use crate::redis::Redis;
 use crate::setup::SetupError;
 
@@ -142,6 +145,10 @@ impl<R: Runtime> Backend for Redlock<R> {
 
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.nodes.connect(deadline).await
+    }
+
+    async fn holder(&self, key: &LockKey, deadline: Instant) -> Result<Option<Holder>, BackendError> {
+        self.nodes.holder(key, deadline).await
     }
 
     fn open(&self, claim: Claim) -> RedlockAcquisition<R> {

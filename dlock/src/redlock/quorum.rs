@@ -27,7 +27,7 @@ impl Quorum {
 
     /// Returns the error of a round that too few nodes answered; `failures` are the errors of the others. If
     /// enough of them are final to block a majority, no retry helps, and the error is one of theirs.
-    fn missed(self, answered: usize, failures: &[&BackendError]) -> BackendError {
+    pub(super) fn missed(self, answered: usize, failures: &[&BackendError]) -> BackendError {
         let passing = failures.iter().filter(|failure| failure.is_passing()).count();
         let is_final = failures.len() - passing >= self.blocking();
         let failure = failures.iter().find(|failure| failure.is_passing() != is_final);

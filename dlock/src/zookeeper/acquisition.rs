@@ -20,7 +20,7 @@ pub struct ZooKeeperAcquisition<R: Runtime> {
     claim: Claim,
     /// The entry in the queue: from before its creation is sent until it is certainly gone.
     place: Option<Place<R>>,
-    /// The tokens of the permits beside the one that was granted.
+    /// The tokens of the permits or readers beside the one that was granted.
     beside: Vec<FencingToken>,
 }
 
@@ -58,7 +58,8 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         if !is_served {
             return Ok(Answer::Queued { position: token.as_u64() });
         }
-        if let (Some(place), 2..) = (&self.place, self.claim.permits) {
+        let has_others = self.claim.permits > 1 || self.claim.is_shared();
+        if let Some(place) = self.place.as_ref().filter(|_| has_others) {
             self.beside = place.tokens_ahead(deadline).await?;
         }
         let left = timeout(client)?;
@@ -85,7 +86,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         deadline: Instant,
     ) -> Result<Position, Error> {
         // A guid for each: an entry of an earlier session can't be taken for this one.
-        let place = Place::new(client.clone(), queue, guid(client.runtime()), self.claim.permits);
+        let place = Place::new(client.clone(), queue, guid(client.runtime()), &self.claim);
         let place = self.place.insert(place);
         let position = place.create(&self.claim.owner, deadline).await;
         if position.as_ref().is_err_and(Error::is_refusal) && !place.is_known() {

@@ -23,11 +23,12 @@
 //! of the queue.
 
 // acquisition.rs is the recipe from top to bottom, place.rs one entry of a queue, queue.rs the order of
-// entries, sessions.rs the session that all acquisitions share, error.rs the words of its errors. The session
-// and the protocol are the crate dlock-zookeeper.
+// entries, sessions.rs the session that all acquisitions share, holder.rs reads who holds a key, error.rs the
+// words of its errors. The session and the protocol are the crate dlock-zookeeper.
 
 mod acquisition;
 mod error;
+mod holder;
 mod options;
 mod place;
 mod queue;
@@ -38,13 +39,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime};
-use dlock_zookeeper::ClientOptions;
+use dlock_zookeeper::{ClientOptions, Error};
 
 use self::acquisition::ZooKeeperAcquisition;
 pub use self::options::ZooKeeperOptions;
 use self::sessions::Sessions;
-use crate::backend::{Backend, Claim};
+use crate::backend::{Backend, Claim, Holder};
 use crate::error::BackendError;
+use crate::key::LockKey;
 use crate::setup::{self, SetupError};
 
 /// The probes of this backend, file by file.
@@ -111,6 +113,10 @@ impl<R: Runtime> Backend for ZooKeeper<R> {
         true
     }
 
+    fn has_readers(&self) -> bool {
+        true
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         let client = self.0.current();
         // Read before any change of the locks: the answer shows that the login was taken.
@@ -119,6 +125,15 @@ impl<R: Runtime> Backend for ZooKeeper<R> {
             Err(error) => Err(error),
         };
         answered.map_err(|error| self.0.failure(error))
+    }
+
+    async fn holder(&self, key: &LockKey, deadline: Instant) -> Result<Option<Holder>, BackendError> {
+        let client = self.0.current();
+        let holder = holder::of(&client, &self.0.queue(key), deadline).await;
+        if holder.as_ref().is_err_and(Error::is_session_over) {
+            self.0.retire(&client);
+        }
+        holder.map_err(|error| self.0.failure(error))
     }
 
     fn open(&self, claim: Claim) -> ZooKeeperAcquisition<R> {

@@ -1,12 +1,13 @@
 //! One entry in a queue: creates, reads and deletes it.
 
 use dlock_runtime::{Instant, Runtime, always, probes, reached, sometimes};
-use dlock_zookeeper::path::{entry_number, entry_prefix};
+use dlock_zookeeper::path::{entry_number, entry_prefix, reader_prefix};
 use dlock_zookeeper::wire::WireError;
 use dlock_zookeeper::{Client, CreateMode, Error, Stat, Watch};
 use futures_util::future::{join, join_all, join3};
 
 use super::queue;
+use crate::backend::Claim;
 use crate::token::{FencingToken, Owner};
 
 /// An entry, and the session that owns it.
@@ -18,6 +19,8 @@ pub(super) struct Place<R: Runtime> {
     guid: String,
     /// The number of entries at the head of the queue that have a permit: one for a mutex.
     permits: usize,
+    /// True if the claim is for reading.
+    is_shared: bool,
     /// `None` while its creation is not answered.
     entry: Option<Entry>,
 }
@@ -30,6 +33,8 @@ struct Entry {
     token: FencingToken,
     /// The paths of the entries directly ahead, when last read: see [`queue::ahead`].
     ahead: Vec<String>,
+    /// The paths of the readers ahead of a reader.
+    readers: Vec<String>,
 }
 
 /// The entry's position.
@@ -44,9 +49,9 @@ pub(super) struct Position {
 
 impl<R: Runtime> Place<R> {
     /// Makes an entry with a new guid, without a request.
-    pub(super) fn new(client: Client<R>, queue: &str, guid: String, permits: u32) -> Self {
-        let permits = usize::try_from(permits).unwrap_or(usize::MAX);
-        Self { client, queue: queue.to_owned(), guid, permits, entry: None }
+    pub(super) fn new(client: Client<R>, queue: &str, guid: String, claim: &Claim) -> Self {
+        let permits = usize::try_from(claim.permits).unwrap_or(usize::MAX);
+        Self { client, queue: queue.to_owned(), guid, permits, is_shared: claim.is_shared(), entry: None }
     }
 
     /// Returns whether a server has reported the entry.
@@ -66,7 +71,8 @@ impl<R: Runtime> Place<R> {
     /// [`Error::NoNode`] if the queue does not exist, or the entry is gone again.
     pub(super) async fn create(&mut self, owner: &Owner, deadline: Instant) -> Result<Position, Error> {
         let Self { client, queue, .. } = &*self;
-        let path = format!("{queue}/{}", entry_prefix(&self.guid));
+        let name = if self.is_shared { reader_prefix(&self.guid) } else { entry_prefix(&self.guid) };
+        let path = format!("{queue}/{name}");
         let data = owner.as_str().as_bytes();
         let create = client.create(&path, data, CreateMode::EPHEMERAL_SEQUENTIAL, deadline);
         let (created, children) = join(create, client.children(queue, deadline)).await;
@@ -140,10 +146,10 @@ impl<R: Runtime> Place<R> {
         }
     }
 
-    /// Reads the tokens of the entries ahead, which have permits if this one has; of those that are still
-    /// there, in ascending order.
+    /// Reads the tokens of the entries ahead that have permits, or are readers, if this one has or is; of
+    /// those that are still there, in ascending order.
     pub(super) async fn tokens_ahead(&self, deadline: Instant) -> Result<Vec<FencingToken>, Error> {
-        let ahead = self.entry.iter().flat_map(|entry| &entry.ahead);
+        let ahead = self.entry.iter().flat_map(|entry| entry.ahead.iter().chain(&entry.readers));
         let stats = join_all(ahead.map(|path| self.client.exists(path, deadline))).await.into_iter();
         let stats: Vec<Option<Stat>> = stats.collect::<Result<_, _>>()?;
         let tokens = stats.into_iter().flatten().filter_map(|stat| token_of(&stat));
@@ -186,22 +192,30 @@ impl<R: Runtime> Place<R> {
         let (Some(number), Some(token)) = (number, token) else {
             return Err(Error::Protocol(WireError::Truncated));
         };
-        self.entry = Some(Entry { path: path.to_owned(), number, token, ahead: Vec::new() });
+        self.entry =
+            Some(Entry { path: path.to_owned(), number, token, ahead: Vec::new(), readers: Vec::new() });
         Ok(())
     }
 
     fn position(&mut self, names: &[String]) -> Result<Position, Error> {
-        let Self { queue, entry, permits, .. } = self;
+        let Self { queue, entry, permits, is_shared, .. } = self;
         let Some(entry) = entry else { return Err(Error::NoNode { path: queue.clone() }) };
-        let ahead = queue::ahead(names, entry.number, *permits).into_iter();
-        entry.ahead = ahead.map(|name| format!("{queue}/{name}")).collect();
+        let (ahead, readers) = match is_shared {
+            true => {
+                let (writer, readers) = queue::ahead_of_reader(names, entry.number);
+                (writer.into_iter().collect(), readers)
+            }
+            false => (queue::ahead(names, entry.number, *permits), Vec::new()),
+        };
+        let paths = |names: Vec<&str>| names.into_iter().map(|name| format!("{queue}/{name}")).collect();
+        (entry.ahead, entry.readers) = (paths(ahead), paths(readers));
         let is_used_up = queue::is_used_up(entry.number);
         Ok(Position { token: entry.token, is_served: entry.ahead.len() < *permits, is_used_up })
     }
 }
 
 /// Returns the token of an entry: the transaction that created it.
-fn token_of(stat: &Stat) -> Option<FencingToken> {
+pub(super) fn token_of(stat: &Stat) -> Option<FencingToken> {
     u64::try_from(stat.czxid).ok().and_then(FencingToken::new)
 }
 

@@ -1,6 +1,8 @@
-//! The paths of locks: `/locks/<name>/_c_<guid>-lock-<ten digits>`, a node for each holder and waiter.
+//! The paths of locks: `/locks/<name>/_c_<guid>-lock-<ten digits>`, a node for each holder and waiter. That
+//! of a reader is `_c_<guid>-__READ__<ten digits>`.
 //!
-//! Source: the ZooKeeper recipe for locks, and the protected names of Apache Curator (`ProtectedMode`). The
+//! Source: the ZooKeeper recipes for locks and shared locks, the protected names of Apache Curator
+//! (`ProtectedMode`), and the names of readers in its `InterProcessReadWriteLock`. The
 //! guid lets a client find its node among the queue's children if the answer to the creation was lost.
 
 use std::fmt::Write;
@@ -12,6 +14,9 @@ pub const ROOT: &str = "/locks";
 
 /// The text between the guid and the digits of an entry.
 const MIDDLE: &str = "-lock-";
+
+/// The same text in the entry of a reader.
+const READER: &str = "-__READ__";
 
 /// The least number of digits that the server appends, with leading zeros.
 const DIGITS: usize = 10;
@@ -73,13 +78,23 @@ pub fn entry_prefix(guid: &str) -> String {
     format!("_c_{guid}{MIDDLE}")
 }
 
+/// Returns the prefix of a reader's entry with this guid.
+pub fn reader_prefix(guid: &str) -> String {
+    format!("_c_{guid}{READER}")
+}
+
+/// Returns true if the entry is that of a reader.
+pub fn is_reader(name: &str) -> bool {
+    entry_number(name).is_some() && name.contains(READER)
+}
+
 /// Returns the number of an entry, which orders the queue; `None` for another node.
 ///
 /// The server counts a queue's entries in 32 bits with a sign. This number is that count without its sign:
 /// compare two by the sign of their wrapping difference. From 2 147 483 647 on, numbers are out of order and
 /// may repeat: no lock is granted on them.
 pub fn entry_number(name: &str) -> Option<u32> {
-    let (_, count) = name.rsplit_once(MIDDLE)?;
+    let (_, count) = name.rsplit_once(MIDDLE).or_else(|| name.rsplit_once(READER))?;
     let digits = count.strip_prefix('-').unwrap_or(count);
     let is_count = count.len() >= DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     if is_count { count.parse().ok().map(i32::cast_unsigned) } else { None }

@@ -1,18 +1,20 @@
 //! The state of a session, shared by client and driver.
 
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::error::Error;
 use super::options::ClientOptions;
 
 /// The state of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionState {
     /// No connection: the session may continue, or be over. The servers are tried one by one.
+    #[default]
     Disconnected,
     /// A server has confirmed the session on this connection.
     Connected,
@@ -34,12 +36,14 @@ pub struct Session {
 pub(super) struct Shared<R> {
     pub(super) runtime: R,
     pub(super) options: ClientOptions,
-    state: watch::Sender<SessionState>,
     facts: Mutex<Facts>,
+    /// Tells of a new state. No `watch` channel, which wakes its receivers in an order drawn at random.
+    changed: Notify,
 }
 
 #[derive(Default)]
 struct Facts {
+    state: SessionState,
     session: Option<Session>,
     valid_until: Option<Instant>,
     /// The error of the last attempt to connect.
@@ -48,27 +52,30 @@ struct Facts {
 
 impl<R: Runtime> Shared<R> {
     pub(super) fn new(runtime: R, options: ClientOptions) -> Self {
-        Self {
-            runtime,
-            options,
-            state: watch::Sender::new(SessionState::Disconnected),
-            facts: Mutex::default(),
-        }
+        Self { runtime, options, facts: Mutex::default(), changed: Notify::new() }
     }
 
     pub(super) fn state(&self) -> SessionState {
-        *self.state.borrow()
+        self.facts().state
     }
 
     pub(super) fn set_state(&self, state: SessionState) {
-        self.state.send_replace(state);
+        self.facts().state = state;
+        self.changed.notify_waiters();
     }
 
     /// Waits until the state differs from `known`.
     pub(super) async fn state_after(&self, known: SessionState) -> SessionState {
-        let mut states = self.state.subscribe();
-        // The sender lives as long as `self`.
-        states.wait_for(|state| *state != known).await.map_or(known, |state| *state)
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            // Registered before the check: a change right after the check is not missed.
+            changed.as_mut().enable();
+            let state = self.state();
+            if state != known {
+                return state;
+            }
+            changed.await;
+        }
     }
 
     pub(super) fn session(&self) -> Option<Session> {

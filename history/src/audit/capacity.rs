@@ -73,18 +73,29 @@ pub(super) fn with_those_of<'r>(history: &[Event], rules: &'r Rules) -> Cow<'r, 
     let mut rules = Cow::Borrowed(rules);
     let given: BTreeSet<Name> = rules.capacities.keys().cloned().collect();
     for event in history {
-        let Kind::LeasePermits { key, permits, .. } = &event.kind else { continue };
-        if given.contains(key) {
+        let Some((key, named)) = named_by(&event.kind).filter(|(key, _)| !given.contains(*key)) else {
             continue;
-        }
-        let permits = usize::try_from(*permits).unwrap_or(usize::MAX);
-        let known = rules.capacities.get(key);
-        let is_larger = known.is_none_or(|known| matches!(known, Capacity::Permits(less) if *less < permits));
+        };
+        let is_larger = match (rules.capacities.get(key), named) {
+            (Some(Capacity::Permits(less)), Capacity::Permits(permits)) => *less < permits,
+            (known, _) => known.is_none(),
+        };
         if is_larger {
-            rules.to_mut().capacities.insert(key.clone(), Capacity::Permits(permits));
+            rules.to_mut().capacities.insert(key.clone(), named);
         }
     }
     rules
+}
+
+/// Returns the key of a request that names the capacity of its lock, and the capacity.
+fn named_by(kind: &Kind) -> Option<(&Name, Capacity)> {
+    match kind {
+        Kind::LeasePermits { key, permits, .. } => {
+            Some((key, Capacity::Permits(usize::try_from(*permits).unwrap_or(usize::MAX))))
+        }
+        Kind::LeaseShared { key, .. } => Some((key, Capacity::ReadersWriter)),
+        _ => None,
+    }
 }
 
 /// Joins the words for grants: `a (token 1) and b (token 2)`.

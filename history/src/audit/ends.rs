@@ -12,6 +12,7 @@ pub(super) enum Ends<'h> {
     /// The last owner, and the end of its lease: for a lock that one lease blocks.
     Last(Option<(&'h Name, Nanos)>),
     /// The number of permits, and the end of each owner's lease: all permits must be taken to block a waiter.
+    /// Each reader blocks a writer, so that the last end counts, as with one permit.
     Each(usize, BTreeMap<&'h Name, Nanos>),
 }
 
@@ -19,7 +20,16 @@ impl<'h> Ends<'h> {
     pub(super) fn of(capacity: Capacity) -> Self {
         match capacity {
             Capacity::Permits(count) => Self::Each(count.max(1), BTreeMap::new()),
-            Capacity::Mutex | Capacity::ReadersWriter => Self::Last(None),
+            Capacity::ReadersWriter => Self::Each(1, BTreeMap::new()),
+            Capacity::Mutex => Self::Last(None),
+        }
+    }
+
+    /// Returns true if `owner` has had a lease that may block others.
+    pub(super) fn knows(&self, owner: &Name) -> bool {
+        match self {
+            Self::Last(last) => last.is_some_and(|(last, _)| last == owner),
+            Self::Each(_, ends) => ends.contains_key(owner),
         }
     }
 

@@ -2,11 +2,11 @@
 //!
 //! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then one
 //! file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
-//! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `tasks`), each with its
-//! rule and the rule's source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest on the leases that
-//! holders believe in (`beliefs`, `trust`), the number of them that may be live at once (`capacity`), the
-//! keys that servers have stored (`stored`) and the faults in force (`faults`). [`Summary`] and [`Fairness`]
-//! are counts, for reports and expectations.
+//! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `terms`, `tasks`), each
+//! with its rule and the rule's source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest on
+//! the leases that holders believe in (`beliefs`, `trust`), the number of them that may be live at once
+//! (`capacity`), the keys that servers have stored (`stored`) and the faults in force (`faults`).
+//! [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,10 +29,12 @@ mod lost_update;
 mod overlap;
 mod ownership;
 mod path;
+mod starved;
 mod stored;
 mod stuck;
 mod summary;
 mod tasks;
+mod terms;
 mod tokens;
 mod trust;
 mod two_valid;
@@ -58,6 +60,7 @@ use ownership::Ownership;
 use path::Paths;
 use stuck::Stuck;
 use tasks::Tasks;
+use terms::Terms;
 use tokens::Tokens;
 use two_valid::TwoValid;
 use unfair::Unfair;
@@ -122,7 +125,8 @@ pub struct Rules {
     /// `fault_healed`, by the number of the fault.
     pub in_flight: BTreeMap<u64, Duration>,
     /// The capacities of keys, by their hashes ([`dlock::id_hash`]). Of any other key the history tells the
-    /// number of permits (`lease_permits`: the largest counts); otherwise it is that of a mutex.
+    /// number of permits (`lease_permits`: the largest counts) or are for reading (`lease_shared`); otherwise
+    /// it is that of a mutex.
     pub capacities: BTreeMap<Name, Capacity>,
     /// The processes that are broken for good from [`Rules::healed_at`] on: `stuck` judges whether the others
     /// are served without them.
@@ -192,6 +196,7 @@ impl<'h> Judges<'h> {
             boxed::<Unheld<'h>>(rules),
             boxed::<Leaked<'h>>(rules),
             boxed::<Idle<'h>>(rules),
+            boxed::<Terms<'h>>(rules),
             boxed::<Tasks<'h>>(rules),
         ];
         Self { state: State::of(rules), judges: all.into_iter().flatten().collect() }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Rules;
-use super::verdict::{About, Verdict};
+use super::verdict::{About, Verdict, VerdictKind};
 use crate::events::{Event, Nanos};
 use crate::vocabulary::{Effect, Kind, Name};
 
@@ -90,6 +90,12 @@ impl<'h> Paths<'h> {
             let own = of.iter().rev().filter(|number| self.history[**number].process == *process);
             own.copied().find(|number| is_meant(kind(number)))
         };
+        if verdict.kind == VerdictKind::TermRegressed {
+            let seen = of_key.iter().rev().filter(|number| self.history[**number].process == *process);
+            let mut seen = seen.filter(|number| matches!(kind(number), Kind::TermObserved { .. }));
+            path.extend(seen.find(|number| led_there(number)));
+            return None;
+        }
         // A user's own process may only record that it entered a section.
         let grant = last(of_key, |kind| matches!(kind, Kind::LeaseAcquired { .. }))
             .or_else(|| last(of_key, |kind| matches!(kind, Kind::SectionEntered { .. })));

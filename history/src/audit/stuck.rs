@@ -8,7 +8,8 @@
 //!   TTL (`lease_requested`) has passed since its last grant or extension, once it is released, or once its
 //!   key is gone. With [`Rules::sessions`] it lasts as long as its holder lives. A lock need not be fair: a
 //!   request that others overtake is not stuck while they get the lock. A request continues through
-//!   `lease_retried`, and ends with its process.
+//!   `lease_retried`, and ends with its process. A writer need not wait for readers that were let in when it
+//!   had waited for this long already ([`starved`](super::starved)).
 //!   An extension (`key_extended`) counts only while somebody may want it: not once its owner's belief in the
 //!   lease has been over for a TTL, and all faults with it. The belief ends with `lease_lost`,
 //!   `lease_not_acquired`, `lease_released` or the holder's death, and when its validity has passed
@@ -36,6 +37,7 @@ use std::time::Duration;
 
 use super::ends::Ends;
 use super::judge::{Judge, State};
+use super::starved::Starved;
 use super::trust::Trust;
 use super::verdict::{VerdictKind, Verdicts};
 use super::{Capacity, Rules};
@@ -65,6 +67,7 @@ struct Lock<'h> {
     /// The TTL that each owner requested.
     ttls: BTreeMap<&'h Name, Duration>,
     ends: Ends<'h>,
+    starved: Starved<'h>,
     /// The live holders: owner and process.
     holders: BTreeSet<(&'h Name, &'h Name)>,
 }
@@ -110,6 +113,7 @@ impl<'h> Judge<'h> for Stuck<'h> {
             Kind::LeaseRequested { key, owner, ttl_millis, .. } => {
                 self.wait(key, owner, process, at, *ttl_millis);
             }
+            Kind::LeaseShared { key, owner, .. } => self.lock(key).starved.reads(owner),
             Kind::LeaseRetried { key, owner, ttl_millis, .. } => {
                 let former = self.given_up.remove(process).filter(|(former, _)| *former == key);
                 self.wait(key, owner, process, former.map_or(at, |(_, since)| since), *ttl_millis);
@@ -117,10 +121,11 @@ impl<'h> Judge<'h> for Stuck<'h> {
             Kind::LeaseNotAcquired { key, owner, .. } => self.end_wait(key, owner, process, at, verdicts),
             Kind::LeaseAcquired { key, owner, .. } => {
                 self.end_wait(key, owner, process, at, verdicts);
-                self.grant(key, owner, at, verdicts);
-                self.lock(key).holders.insert((owner, process));
+                if self.grant(key, owner, at, verdicts) {
+                    self.lock(key).holders.insert((owner, process));
+                }
             }
-            Kind::LeaseRenewed { key, owner, .. } => self.grant(key, owner, at, verdicts),
+            Kind::LeaseRenewed { key, owner, .. } => _ = self.grant(key, owner, at, verdicts),
             Kind::LeaseTtlChanged { key, owner, ttl_millis, .. } => {
                 // The longest counts: a renewal without an answer may or may not have taken effect.
                 let ttl = self.lock(key).ttls.entry(owner).or_default();
@@ -161,7 +166,7 @@ impl<'h> Stuck<'h> {
                     return;
                 }
                 if !self.is_partial(key, owner) {
-                    self.grant(key, owner, at, verdicts);
+                    let _ = self.grant(key, owner, at, verdicts);
                 }
                 let stored = ttl_millis.map(Duration::from_millis);
                 let asked = self.lock(key).ttls.get(owner).copied();
@@ -240,6 +245,7 @@ impl<'h> Stuck<'h> {
             waiting: BTreeMap::new(),
             ttls: BTreeMap::new(),
             ends: Ends::of(capacity),
+            starved: Starved::default(),
             holders: BTreeSet::new(),
         })
     }
@@ -273,13 +279,21 @@ impl<'h> Stuck<'h> {
         }
     }
 
-    /// Notes a grant to `owner`: for the waiters, the time of its lease begins.
-    fn grant(&mut self, key: &'h Name, owner: &'h Name, at: Nanos, verdicts: &mut Verdicts) {
+    /// Notes a grant to `owner`: for the waiters, the time of its lease begins. Returns false if they need
+    /// not wait for it, since it starves one of them.
+    fn grant(&mut self, key: &'h Name, owner: &'h Name, at: Nanos, verdicts: &mut Verdicts) -> bool {
         self.judge_waiters(key, at, verdicts);
-        let ttl = self.rules.ttl.unwrap_or_default();
+        let Rules { ttl, served_within, longest_retry, sessions, .. } = self.rules;
+        let patience = served_within.filter(|_| !sessions).unwrap_or(Duration::MAX);
+        let patience = (self.healed_at, patience.saturating_add(longest_retry.unwrap_or_default()));
         let lock = self.lock(key);
-        let over = at.after(lock.ttls.get(owner).copied().unwrap_or(ttl));
+        if lock.starved.starves(owner, at, &lock.ends, &lock.waiting, patience) {
+            return false;
+        }
+        let over = at.after(lock.ttls.get(owner).copied().or(ttl).unwrap_or_default());
+        lock.starved.grant(owner, over);
         lock.ends.grant(owner, over);
+        true
     }
 
     /// Notes that the owner no longer has the lock; `is_over` is true if its lease is over, too.
@@ -288,6 +302,7 @@ impl<'h> Stuck<'h> {
         let lock = self.lock(key);
         if is_over {
             lock.ends.end(owner, at, sessions);
+            lock.starved.end(owner, at);
         }
         lock.holders.retain(|(holder, _)| *holder != owner);
     }

@@ -50,6 +50,8 @@ crate::names! {
         /// A client wrote, or was inside its critical section with another one, after it had begun to
         /// release.
         AfterRelease = "after_release",
+        /// An observer of an election was shown a term that is not above all that it had been shown before.
+        TermRegressed = "term_regressed",
         /// A task, such as a tick of a schedule, was committed twice, or ran again after its commit was
         /// acknowledged.
         RanTwice = "ran_twice",
@@ -163,6 +165,12 @@ impl VerdictKind {
                 explained: "A worker had given the lock back by itself, and then went on as if it still had \
                     it; no failure of others explains that.",
                 rule: "Once a client releases its lock, it neither writes nor works on.",
+                about: About::Lock,
+            },
+            Self::TermRegressed => Words {
+                explained: "Somebody who watches which process leads was shown a leader of an earlier term \
+                    after a newer one, and would follow a leader that had been replaced.",
+                rule: "An observer of an election sees each term at most once, in growing order.",
                 about: About::Lock,
             },
             Self::RanTwice => Words {

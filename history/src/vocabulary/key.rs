@@ -41,6 +41,7 @@ impl Kind {
             | Self::KeyDeleted { key, .. }
             | Self::KeyExpired { key, .. }
             | Self::WaiterGone { key, .. }
+            | Self::TermObserved { key, .. }
             | Self::TaskDue { key, .. }
             | Self::TaskStarted { key, .. }
             | Self::TaskSent { key, .. }

@@ -127,6 +127,8 @@ macro_rules! with_lease_events {
                 ProcessCrashed = "process_crashed" { detail: Option<Name> }
             }
             "worker" {
+                /// An observer of an election saw a term that was new to it; `owner` is the leader.
+                TermObserved = "term_observed" { key: Name, owner: Option<Name>, token: u64 }
                 /// A task must run: a tick of a schedule is due, or a queue has stored a job.
                 TaskDue = "task_due" { key: Name, task: u64 }
                 /// The worker begins to run a task.

@@ -137,6 +137,68 @@ fn readers_may_be_inside_together_and_no_writer_beside_them() {
 }
 
 #[test]
+fn a_request_for_reading_names_the_capacity() {
+    let judge = |readers: &[&'static str]| {
+        let shared = readers.iter().map(|name| (0, *name, shared(name)));
+        let rules = Rules { capacities: [].into(), ..rules(Capacity::Mutex) };
+        lines(&audit(&history(shared.chain(inside(["a", "b", "c"])).collect::<Vec<_>>()), &rules))
+    };
+    assert!(judge(&["a", "b", "c"]).is_empty());
+    assert!(judge(&["a", "b"]).contains(&"overlap b c".into()));
+    assert!(!judge(&["a", "b"]).contains(&"overlap a b".into()));
+}
+
+#[test]
+fn a_writer_waits_for_the_reader_that_ends_last() {
+    let judge = |ttl| {
+        let rules = Rules {
+            healed_at: Some(millis_at(0)),
+            served_within: Some(Duration::from_secs(3)),
+            ttl: Some(Duration::from_secs(ttl)),
+            grace: Duration::from_secs(20),
+            ..rules(Capacity::ReadersWriter)
+        };
+        // a reads on, and b, who came later, has left.
+        let mut story = vec![(0, "a", shared("a")), (0, "b", shared("b"))];
+        story.extend(c_waits(deleted("b", "b")));
+        audit(&history(story), &rules)
+    };
+    assert_eq!(judge(8), []);
+    only(VerdictKind::Stuck, &judge(2));
+}
+
+#[test]
+fn a_writer_that_new_readers_pass_for_ever_is_stuck() {
+    let rules = Rules {
+        healed_at: Some(millis_at(0)),
+        served_within: Some(Duration::from_secs(3)),
+        ttl: Some(Duration::from_secs(1)),
+        grace: Duration::from_secs(20),
+        end: millis_at(12_000),
+        ..rules(Capacity::ReadersWriter)
+    };
+    let judge = |reads: &[&'static str; 10]| {
+        let reads = reads.iter().zip(0..).flat_map(|(name, second)| {
+            let (from, to) = (second * 1_000, second * 1_000 + 1_100);
+            [
+                (from, *name, shared(name)),
+                (from, "server", granted(name, second + 1)),
+                (to, "server", deleted(name, name)),
+            ]
+        });
+        let mut story = history(reads.chain([(500, "w", requested("w"))]).collect::<Vec<_>>());
+        story.sort_by_key(|event| event.at);
+        lines(&audit(&story, &rules))
+    };
+    let new = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    assert!(judge(&new).contains(&"stuck w".into()), "{:?}", judge(&new));
+    // After the fourth one, those that were there stay.
+    let mut story = judge(&["a", "b", "c", "d", "d", "d", "d", "d", "d", "d"]);
+    story.retain(|line| line.starts_with("stuck"));
+    assert!(story.is_empty(), "{story:?}");
+}
+
+#[test]
 fn a_permit_that_the_server_dropped_is_unheld() {
     let mut story = inside(["a", "b", "c"]);
     story.push((500, "server", deleted("b", "c")));

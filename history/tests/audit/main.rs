@@ -19,6 +19,7 @@ mod stale_write;
 mod story;
 mod stuck;
 mod tasks;
+mod term_regressed;
 mod token_regressed;
 mod tracing_events;
 mod two_valid;

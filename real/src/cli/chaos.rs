@@ -49,7 +49,8 @@ pub(crate) struct Chaos {
     /// The number of locks they contend for.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
-    /// The primitive: mutex, semaphore (of 2 permits) or semaphore:N.
+    /// The primitive: mutex, semaphore (of 2 permits), semaphore:N, readers (of three rounds two read) or
+    /// election.
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The TTL of a lease.
@@ -128,7 +129,7 @@ impl Chaos {
             work: self.work,
             raise: self.raise,
         };
-        if system == System::Redlock && self.primitive != Primitive::Mutex {
+        if system == System::Redlock && matches!(self.primitive, Primitive::Semaphore { .. }) {
             return Err(
                 format!("redlock has no {}: give --system redis, etcd or zookeeper", self.primitive).into()
             );

@@ -50,8 +50,11 @@ pub(crate) struct Peers {
     /// The duration of a slice over the key space.
     #[arg(long, env = "DLOCK_SPACE", value_parser = span::parse, default_value = "1s", value_name = "TIME")]
     space: Duration,
-    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo. If a peer is neither left out nor installed,
-    /// the command exits with 1.
+    /// The permits of a semaphore, for which the smallest number of contenders contends.
+    #[arg(long, env = "DLOCK_PERMITS", default_value_t = 10)]
+    permits: u64,
+    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo, redis-semaphore. If a peer is neither left
+    /// out nor installed, the command exits with 1.
     #[arg(long, env = "DLOCK_WITHOUT", value_delimiter = ',', value_name = "NAME")]
     without: Vec<String>,
     /// Also writes docs/peers.md.
@@ -76,6 +79,7 @@ impl Peers {
             tasks: self.tasks,
             takers: self.takers,
             space_ms: millis(self.space),
+            permits: self.permits,
         };
         let Configuration { rounds, operations, tasks, takers, hot_ms, .. } = configuration;
         let numbers = [rounds, operations, tasks, takers, hot_ms];
@@ -83,6 +87,10 @@ impl Peers {
             return Err(
                 "rounds, operations, contenders, tasks, takers and times must each be above zero".into()
             );
+        }
+        if !(2..=1000).contains(&configuration.permits) {
+            let permits = configuration.permits;
+            return Err(format!("a semaphore of {permits} permits can't be: give 2 to 1000").into());
         }
         let out = self.out.unwrap_or_else(|| if self.write { RESULTS } else { OWN_RESULTS }.into());
         try_keep(&out, &[])?;
@@ -126,7 +134,8 @@ fn page(results: &Results) -> String {
          {poll:?} before it sleeps, where those before came as soon, and takes a core while it polls \
          (`--busy-poll` of `worker` and `contend`); a row of it never does. Where many of ours acquire \
          or release at the same time they share calls; redis-benchmark, which stands for what the server can \
-         do, makes one for each. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
+         do, makes one for each. The semaphores have {permits} permits; those of ours have tokens, and tell of the \
+         other permits that are live. Redisson's algorithm is its scripts, written anew. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
         super::experiment::command(),
         machine.cores,
         machine.processor,
@@ -134,5 +143,6 @@ fn page(results: &Results) -> String {
         results.configuration.rounds,
         results.tables(),
         poll = TokioRuntime::BUSY_POLL,
+        permits = results.configuration.permits,
     )
 }

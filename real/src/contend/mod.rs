@@ -208,7 +208,8 @@ async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book
     while let Some((attempt, due)) = book.next(&runtime).await {
         let key = LockKey::new(&load.key, &(attempt % load.keys).to_string())?;
         let called = runtime.now();
-        let handle = match book.or_stop(&runtime, A::acquire(&lock, &key, book.end)).await {
+        let is_shared = load.primitive.reads(attempt / load.keys);
+        let handle = match book.or_stop(&runtime, A::acquire(&lock, &key, is_shared, book.end)).await {
             None => {
                 book.unserved(due);
                 continue;

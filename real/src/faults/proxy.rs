@@ -3,7 +3,7 @@
 //! It needs no root and works on single links, unlike network namespaces. A cut holds bytes back as a network
 //! does: the sender's TCP retransmits, and the bytes arrive when the link heals. A reset loses the bytes in
 //! transit.
-#![allow(clippy::disallowed_methods, reason = "live sockets")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "live sockets")]
 
 use std::io;
 use std::sync::Arc;

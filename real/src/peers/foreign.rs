@@ -100,7 +100,15 @@ fn python(name: &'static str, script: &str, server: &str) -> Result<Foreign, Pee
 
 /// Starts node-redlock, on the Redis at `server`.
 pub(super) fn node_redlock(server: &str) -> Result<Foreign, PeerError> {
-    let name = "node-redlock";
+    node("node-redlock", "node_redlock.mjs", server)
+}
+
+/// Starts redis-semaphore, on the Redis at `server`.
+pub(super) fn redis_semaphore(server: &str) -> Result<Foreign, PeerError> {
+    node("redis-semaphore", "redis_semaphore.mjs", server)
+}
+
+fn node(name: &'static str, script: &str, server: &str) -> Result<Foreign, PeerError> {
     let home = Path::new(CACHE).join("node");
     prepare(name, "package-lock.json", &home, |lock| {
         fs::create_dir_all(&home)
@@ -112,8 +120,8 @@ pub(super) fn node_redlock(server: &str) -> Result<Foreign, PeerError> {
         run(&mut install, "apt-get install nodejs npm, and let this machine reach the npm registry")
     })?;
     // Node looks for packages beside the program.
-    let program = home.join("node_redlock.mjs");
-    fs::copy(source("node_redlock.mjs"), &program)
+    let program = home.join(script);
+    fs::copy(source(script), &program)
         .map_err(|error| PeerError::Missing { name, why: error.to_string() })?;
     Foreign::start(name, Command::new("node").arg(program).arg(server))
 }
@@ -175,7 +183,16 @@ mod tests {
 
     fn job() -> Job {
         let name = "k".to_owned();
-        Job { scenario: Scenario::Hot, name, operations: 1, contenders: 2, work_ms: 3, ttl_ms: 4, millis: 5 }
+        Job {
+            scenario: Scenario::Hot,
+            name,
+            operations: 1,
+            contenders: 2,
+            permits: 6,
+            work_ms: 3,
+            ttl_ms: 4,
+            millis: 5,
+        }
     }
 
     fn shell(script: &str) -> Foreign {

@@ -42,6 +42,8 @@ pub struct Configuration {
     pub takers: u64,
     /// The duration of a slice over the key space.
     pub space_ms: u64,
+    /// The permits of the semaphores.
+    pub permits: u64,
 }
 
 /// The measurements.
@@ -104,9 +106,9 @@ pub(super) fn measure(
                 title(scenario, contenders)
             ));
             let parts = match scenario {
-                Scenario::Uncontended => PARTS,
+                single if single.is_single() => PARTS,
                 Scenario::Take => TAKES,
-                Scenario::Hot | Scenario::Space => 1,
+                _ => 1,
             };
             for part in 0..parts {
                 let slices = Turn {
@@ -133,7 +135,9 @@ pub(super) fn measure(
 fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
     let hot = configuration.contenders.iter().map(|contenders| (Scenario::Hot, *contenders));
     let space = [(Scenario::Space, configuration.tasks), (Scenario::Take, configuration.takers)];
-    [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).collect()
+    let crowd = configuration.contenders.iter().min().map(|contenders| (Scenario::Crowd, *contenders));
+    let permits = [(Scenario::Permit, 1)].into_iter().chain(crowd);
+    [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).chain(permits).collect()
 }
 
 pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
@@ -144,6 +148,8 @@ pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
             format!("Acquire and release, {contenders} at the same time, each time another key")
         }
         Scenario::Take => format!("Acquire alone, {contenders} at the same time, each time another key"),
+        Scenario::Permit => "A permit of a semaphore, one client, nobody contends".to_owned(),
+        Scenario::Crowd => format!("{contenders} contenders for the permits of one semaphore"),
     }
 }
 
@@ -189,15 +195,16 @@ impl Turn<'_> {
 
     fn one(&self, entry: &mut Entry, tallies: &mut Vec<Tally>) -> Result<(), PeerError> {
         let place = (self.scenario as u64, self.contenders, entry.place);
-        let Configuration { operations, work_ms, hot_ms, space_ms, .. } = *self.configuration;
+        let Configuration { operations, work_ms, hot_ms, space_ms, permits, .. } = *self.configuration;
         let job = Job {
             scenario: self.scenario,
             name: format!("peers-{}-{}-{}-{}", place.0, place.1, place.2, self.number),
             operations: operations.div_ceil(self.parts),
             contenders: self.contenders,
+            permits,
             work_ms,
             ttl_ms: TTL_MS,
-            millis: if self.scenario == Scenario::Hot { hot_ms } else { space_ms },
+            millis: if self.scenario.is_timed() { hot_ms } else { space_ms },
         };
         let slice = self.placed(entry, &job)?;
         if matches!(self.scenario, Scenario::Space | Scenario::Take) {
@@ -216,7 +223,7 @@ impl Turn<'_> {
 
     /// Runs the job; where single requests are timed, on a core apart from the server's.
     fn placed(&self, entry: &mut Entry, job: &Job) -> Result<Slice, PeerError> {
-        if self.scenario != Scenario::Uncontended {
+        if !self.scenario.is_single() {
             return entry.peer.run(job);
         }
         let process = entry.peer.process();

@@ -2,14 +2,16 @@
 //!
 //! Each peer does the same work in small slices, all in turns, so that disturbances of the machine affect all
 //! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `raw_redis`,
-//! `raw_etcd` and `foreign` are the peers. `cores` pins the Redis and its client to different cores where
-//! single requests are timed. [`measure`] runs the slices and combines them, and [`table`] compares the
-//! results with the targets.
+//! `raw_etcd`, `permits`, `elections` and `foreign` are the peers. `cores` pins the Redis and its client to
+//! different cores where single requests are timed. [`measure`] runs the slices and combines them, and
+//! [`table`] compares the results with the targets.
 
 mod cores;
+mod elections;
 mod foreign;
 pub mod measure;
 mod ours;
+mod permits;
 mod raw_etcd;
 mod raw_redis;
 pub mod slice;
@@ -68,7 +70,7 @@ const SECURED: &str = "dlock, Redis over TLS";
 const UNFENCED: &str = "dlock, Redis, without a token";
 
 /// The names of the peers that can be left out.
-pub const OPTIONAL: [&str; 4] = ["redis-py", "node-redlock", "rslock", "kazoo"];
+pub const OPTIONAL: [&str; 5] = ["redis-py", "node-redlock", "rslock", "kazoo", "redis-semaphore"];
 
 /// One peer and its scenarios.
 pub(crate) struct Entry {
@@ -79,7 +81,20 @@ pub(crate) struct Entry {
 }
 
 /// The scenarios of our locks on Redis.
-const EVERY: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Take];
+const EVERY: &[Scenario] = &[
+    Scenario::Uncontended,
+    Scenario::Hot,
+    Scenario::Space,
+    Scenario::Take,
+    Scenario::Permit,
+    Scenario::Crowd,
+];
+
+/// The scenarios of our locks on systems with a queue.
+const QUEUE: &[Scenario] =
+    &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Permit, Scenario::Crowd];
+
+const PERMITS: &[Scenario] = &[Scenario::Permit, Scenario::Crowd];
 
 const UNCONTENDED_ARMS: &[Scenario] = &[Scenario::Uncontended, Scenario::Space, Scenario::Take];
 
@@ -184,11 +199,17 @@ fn enter(
     ] {
         peer.into_iter().for_each(|peer| add(Box::new(peer), LOCK));
     }
+    add(Box::new(permits::Redisson { server: server.clone() }), PERMITS);
+    if let Some(peer) = foreign("redis-semaphore", &|| foreign::redis_semaphore(&server)) {
+        add(Box::new(peer), PERMITS);
+    }
     let members = etcd.addresses();
     add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
-    add(ours("dlock, etcd", System::Etcd, &members), LOCK);
-    add(Box::new(raw_etcd::LockService { members }), LOCK);
-    add(ours("dlock, ZooKeeper", System::Zookeeper, from_ref(&keeper)), LOCK);
+    add(ours("dlock, etcd", System::Etcd, &members), QUEUE);
+    add(Box::new(raw_etcd::LockService { members: members.clone() }), LOCK);
+    add(Box::new(elections::OurElection { members: members.clone() }), &[Scenario::Uncontended]);
+    add(Box::new(elections::ElectionService { members }), &[Scenario::Uncontended]);
+    add(ours("dlock, ZooKeeper", System::Zookeeper, from_ref(&keeper)), QUEUE);
     if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
         add(Box::new(peer), LOCK);
     }

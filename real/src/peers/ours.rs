@@ -65,7 +65,11 @@ async fn run<B: Backend<Runtime = TokioRuntime>>(
     job: &Job,
     fenced: bool,
 ) -> Result<Slice, Stopped> {
-    let lock = Lock::new(backend, Options::new(job.ttl()))?;
+    let mut options = Options::new(job.ttl());
+    if matches!(job.scenario, Scenario::Permit | Scenario::Crowd) {
+        options.permits = u32::try_from(job.permits)?;
+    }
+    let lock = Lock::new(backend, options)?;
     let runtime = lock.backend().runtime().clone();
     // Opens the connection and the session, and loads the scripts.
     let warm = LockKey::new(&job.name, "warm-up")?;
@@ -78,8 +82,8 @@ async fn run<B: Backend<Runtime = TokioRuntime>>(
 
 async fn measure<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     match job.scenario {
-        Scenario::Uncontended => uncontended::<B, K>(lock, job).await,
-        Scenario::Hot => hot(lock, job).await,
+        Scenario::Uncontended | Scenario::Permit => uncontended::<B, K>(lock, job).await,
+        Scenario::Hot | Scenario::Crowd => hot(lock, job).await,
         Scenario::Space | Scenario::Take => space::<B, K>(lock, job).await,
     }
 }
@@ -91,7 +95,7 @@ async fn uncontended<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Re
     let mut slice = Slice { completed: job.operations, ..Slice::default() };
     for _ in 0..job.operations {
         let called = runtime.now();
-        let handle = K::acquire(lock, &key, called + ACQUIRE_TIMEOUT).await?;
+        let handle = K::acquire(lock, &key, false, called + ACQUIRE_TIMEOUT).await?;
         let granted = runtime.now();
         handle.release().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
@@ -111,11 +115,7 @@ async fn hot<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     }
     let mut all = Slice::default();
     while let Some(ended) = contenders.join_next().await {
-        let slice = ended??;
-        all.acquire_ns.extend(slice.acquire_ns);
-        all.release_ns.extend(slice.release_ns);
-        all.completed += slice.completed;
-        all.elapsed_ns = all.elapsed_ns.max(slice.elapsed_ns);
+        all.join(ended??);
     }
     Ok(all)
 }
@@ -170,7 +170,7 @@ async fn space<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result<S
                     break;
                 }
                 let key = LockKey::new(&name, &number.to_string())?;
-                let handle = K::acquire(&lock, &key, runtime.now() + ACQUIRE_TIMEOUT).await?;
+                let handle = K::acquire(&lock, &key, false, runtime.now() + ACQUIRE_TIMEOUT).await?;
                 match takes {
                     Some(_) => handle.leave(),
                     None => _ = handle.release().await?,

@@ -73,16 +73,17 @@ impl Peer for RedisCrate {
     }
 }
 
-impl RedisCrate {
-    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
-        let info = format!("redis://{}", self.server).into_connection_info()?;
-        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
-        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
-        Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await
-    }
+/// Connects to the Redis at `server`, without timeouts.
+pub(super) async fn connect(server: &str) -> RedisResult<MultiplexedConnection> {
+    let info = format!("redis://{server}").into_connection_info()?;
+    let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+    let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
+    Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await
+}
 
+impl RedisCrate {
     async fn uncontended(&self, job: &Job) -> RedisResult<Slice> {
-        let mut connection = self.connect().await?;
+        let mut connection = connect(&self.server).await?;
         let acquire: String = cmd("SCRIPT").arg("LOAD").arg(ACQUIRE).query_async(&mut connection).await?;
         let release: String = cmd("SCRIPT").arg("LOAD").arg(RELEASE).query_async(&mut connection).await?;
         let keys = Keys::of(job, "0")?;

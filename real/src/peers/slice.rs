@@ -15,16 +15,18 @@ pub struct Job {
     /// The prefix of the keys, `NAME:0` and so on; different for each slice, so that none finds the locks of
     /// another.
     pub name: String,
-    /// The number of operations, for [`Scenario::Uncontended`].
+    /// The number of operations, for [`Scenario::Uncontended`] and [`Scenario::Permit`].
     pub operations: u64,
-    /// The number of contenders, for the other scenarios.
+    /// The number of contenders, for the scenarios with several.
     pub contenders: u64,
+    /// The permits of the semaphore, for [`Scenario::Permit`] and [`Scenario::Crowd`].
+    pub permits: u64,
     /// The time for which a lock is held (as precisely as the peer's language allows), and for which its last
-    /// holder stays away, in milliseconds, for [`Scenario::Hot`].
+    /// holder stays away, in milliseconds, for [`Scenario::Hot`] and [`Scenario::Crowd`].
     pub work_ms: u64,
     /// The TTL of a lease.
     pub ttl_ms: u64,
-    /// The duration in milliseconds, except for [`Scenario::Uncontended`]; approximate for
+    /// The duration in milliseconds, except for the scenarios with a number of operations; approximate for
     /// [`Scenario::Take`].
     pub millis: u64,
 }
@@ -42,6 +44,22 @@ pub enum Scenario {
     /// Many contenders acquire another key each time, and leave the lease to its TTL: [`Job::takes`] in
     /// total.
     Take,
+    /// One client acquires and releases a permit of a semaphore repeatedly.
+    Permit,
+    /// Many contenders for the permits of one semaphore, which work as in [`Scenario::Hot`].
+    Crowd,
+}
+
+impl Scenario {
+    /// Returns true if the requests of one client are timed singly, so that the placement of threads counts.
+    pub(super) fn is_single(self) -> bool {
+        matches!(self, Self::Uncontended | Self::Permit)
+    }
+
+    /// Returns true if each acquire and release is timed.
+    pub(super) fn is_timed(self) -> bool {
+        self.is_single() || matches!(self, Self::Hot | Self::Crowd)
+    }
 }
 
 /// The measurements.
@@ -62,6 +80,16 @@ pub struct Slice {
     /// The error, if any.
     #[serde(default)]
     pub error: Option<String>,
+}
+
+impl Slice {
+    /// Adds what another contender did at the same time.
+    pub(super) fn join(&mut self, other: Self) {
+        self.acquire_ns.extend(other.acquire_ns);
+        self.release_ns.extend(other.release_ns);
+        self.completed += other.completed;
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+    }
 }
 
 /// A lock implementation on a server, its own or a shared one.

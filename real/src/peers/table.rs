@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::measure::{Results, Row, title};
 use super::slice::Scenario;
-use super::{SECURED, UNFENCED};
+use super::{SECURED, UNFENCED, permits};
 
 /// Our locks, by the names of their rows.
 const REDIS: &str = "dlock, Redis";
@@ -61,6 +61,7 @@ impl Results {
             1.0,
         ));
         targets.extend(self.hot());
+        targets.push(self.permit());
         targets.push(at_most(
             format!("etcd, acquire p50: at most 1.3 times the {RAW_TXN}"),
             self.row(Scenario::Uncontended, ETCD).map(|row| row.acquire_p50_ns as f64 / 1000.0),
@@ -156,6 +157,17 @@ impl Results {
         ]
     }
 
+    /// A semaphore's target: a token, and the permits beside it, cost little.
+    fn permit(&self) -> Target {
+        let p50 = |peer| self.row(Scenario::Permit, peer).map(|row| row.acquire_p50_ns as f64 / 1000.0);
+        let demand = format!(
+            "Redis, a permit of a semaphore, acquire p50, nobody contends: at most 1.15 times {}, never \
+             polling",
+            permits::NAME
+        );
+        at_most(demand, p50(SLEEPY), p50(permits::NAME), 1.15)
+    }
+
     fn row(&self, scenario: Scenario, peer: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.peer == peer && row.scenario == scenario)
     }
@@ -198,7 +210,7 @@ fn table(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let ours = rows.iter().find(|row| row.peer == REDIS).unwrap_or(first);
     let mut text = format!("## {}\n\n", title(first.scenario, first.contenders));
-    let is_timed = matches!(first.scenario, Scenario::Uncontended | Scenario::Hot);
+    let is_timed = first.scenario.is_timed();
     if is_timed {
         text += "| | acquire p50 | p99 | release p50 | p99 | locks a second | acquire p50, ratio | locks, \
              ratio |\n";
@@ -305,6 +317,7 @@ mod tests {
             tasks: 1,
             takers: 1,
             space_ms: 1,
+            permits: 1,
         };
         let rows = vec![
             row(Scenario::Uncontended, 1, RAW_SOCKET, 80, 1.0),
@@ -317,6 +330,8 @@ mod tests {
             row(Scenario::Hot, 200, "redis-py", 1, 15.0),
             row(Scenario::Take, 1, REDIS, 0, 150_000.0),
             row(Scenario::Take, 1, BENCHMARK, 0, 160_000.0),
+            row(Scenario::Permit, 1, SLEEPY, 58, 1.0),
+            row(Scenario::Permit, 1, permits::NAME, 50, 1.0),
         ];
         Results { machine: Machine::this(), configuration, rows, missing: Vec::new() }
     }
@@ -331,8 +346,9 @@ mod tests {
         let ahead = [Some(true), Some(false), Some(true)];
         let good = [&ahead[..], &ahead, &[Some(true)]].concat();
         // No row is over TLS, and none of etcd's is over a key space.
-        let expected =
-            |hot| [&good[..], &[None, None, Some(false), None, Some(hot), Some(true), None]].concat();
+        let expected = |hot| {
+            [&good[..], &[None, None, Some(false), None, Some(hot), Some(true), Some(false), None]].concat()
+        };
         assert_eq!(verdicts(&results(18.0)), expected(true));
         assert_eq!(verdicts(&results(17.8)), expected(false));
     }

@@ -154,7 +154,7 @@ impl From<&TryAcquireError> for NextStep {
         match error {
             TryAcquireError::Taken { retry_after } => Self::Busy { retry_after: *retry_after },
             TryAcquireError::Closed => Self::Stop,
-            TryAcquireError::Ttl(_) => Self::Repair,
+            TryAcquireError::Ttl(_) | TryAcquireError::NoReaders => Self::Repair,
             TryAcquireError::Backend(error) if !error.is_passing() => Self::Repair,
             _ => Self::Busy { retry_after: None },
         }
@@ -166,7 +166,7 @@ impl From<&AcquireError> for NextStep {
     fn from(error: &AcquireError) -> Self {
         match error {
             AcquireError::Closed => Self::Stop,
-            AcquireError::Ttl(_) | AcquireError::Refused(_) => Self::Repair,
+            AcquireError::Ttl(_) | AcquireError::NoReaders | AcquireError::Refused(_) => Self::Repair,
             other => Self::Busy { retry_after: other.retry_after() },
         }
     }

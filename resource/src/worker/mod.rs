@@ -3,25 +3,29 @@
 //! It does what a careful user of the lock does: every write carries the grant's fencing token, and when the
 //! resource refuses one, the worker stops.
 
+mod elected;
+mod nested;
 mod pauses;
 mod section;
+mod sent;
 mod several;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::{
-    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, Owner, ReleaseError, Released, Runtime,
+    AcquireError, Backend, Cap, FencingToken, Handle, Lock, LockKey, ReleaseError, Released, Runtime,
 };
 use dlock_runtime::{closest, probes, sometimes};
-use history::emit;
 
+pub use self::nested::RoundOfNested;
 pub use self::pauses::{Droppable, Pauses, Step};
 pub(crate) use self::section::Section;
+use self::sent::{Sent, judge};
 pub use self::several::RoundOfSeveral;
 use crate::OwnerToken;
-use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
-use crate::fence::{Beside, Guard, Refusal, WriteSeq};
+use crate::client::{Client, ReadAnswer, Retry};
+use crate::fence::{Beside, Guard, WriteSeq};
 use crate::store::{Read, Write};
 use crate::{KeyError, ResourceKey};
 
@@ -42,6 +46,8 @@ pub enum Reading {
 pub struct Job {
     /// The lock, and by its name the resource.
     pub key: LockKey,
+    /// True if it acquires the lock for reading, and reads with its token where others write.
+    pub shared: bool,
     /// The timeout of the acquire.
     pub acquire_timeout: Duration,
     /// The read before the work.
@@ -52,7 +58,8 @@ pub struct Job {
     pub check: bool,
     /// Renews the lease beside the work, for at most this time; not at all if `None`.
     pub renew: Option<Duration>,
-    /// The number of writes. Several are numbered (`X-Fence-Seq`), a single write is plain.
+    /// The number of writes, or of a reader's reads. Several writes are numbered (`X-Fence-Seq`), a single
+    /// write is plain.
     pub writes: u64,
     /// The retries of a write whose answer is lost; none if `None`.
     pub retry: Option<Retry>,
@@ -68,6 +75,7 @@ impl Job {
     pub fn new(key: LockKey, work: Duration) -> Self {
         Self {
             key,
+            shared: false,
             acquire_timeout: Duration::from_secs(30),
             reading: Reading::None,
             work,
@@ -186,7 +194,8 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
     ///
     /// As [`Lock::acquire`].
     pub async fn acquire(&self, job: &Job) -> Result<Handle<B>, AcquireError> {
-        self.lock.acquire(&job.key, self.now() + job.acquire_timeout).await
+        let (request, deadline) = (self.lock.request(&job.key), self.now() + job.acquire_timeout);
+        if job.shared { request.shared() } else { request }.acquire(deadline).await
     }
 
     /// Runs the second half: the critical section, and the release.
@@ -205,11 +214,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             }
             Some(cap) => {
                 let renewed = handle.while_held(Cap(cap), self.section(job, &resource, &handle));
-                match self.pauses.run(Droppable::Renewed, renewed).await {
-                    Some(Ok(ending)) => ending,
-                    Some(Err(_)) => Ending::Lost,
-                    None => Ending::Cancelled,
-                }
+                self.renewed(renewed).await
             }
         };
         sometimes!(self.runtime(), write_left_out, ending == Ending::Expired);
@@ -226,10 +231,19 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         Ok(Round { token, ending, released })
     }
 
+    /// Runs a section beside its renewals.
+    async fn renewed<E: Send>(&self, section: impl Future<Output = Result<Ending, E>> + Send) -> Ending {
+        match self.pauses.run(Droppable::Renewed, section).await {
+            Some(Ok(ending)) => ending,
+            Some(Err(_)) => Ending::Lost,
+            None => Ending::Cancelled,
+        }
+    }
+
     async fn section(&self, job: &Job, resource: &ResourceKey, handle: &Handle<B>) -> Ending {
         self.pause(job, Step::Granted).await;
         let beside = beside(handle);
-        if let Some(ending) = self.read(job, resource, handle, &beside).await {
+        if let Some(ending) = self.read_first(job, resource, handle, &beside).await {
             return ending;
         }
         if !job.work.is_zero() {
@@ -243,7 +257,10 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
                 }
                 self.pause(job, Step::Checked).await;
             }
-            let ending = self.write(job, resource, handle, &beside, number).await;
+            let ending = match job.shared {
+                true => self.read(job, resource, handle, &beside, Some(handle.fence())).await,
+                false => self.write(job, resource, handle, &beside, number).await,
+            };
             self.pause(job, Step::Written).await;
             if ending != Ending::Done {
                 return ending;
@@ -252,8 +269,9 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         Ending::Done
     }
 
-    /// Reads the resource as the job says. Returns the ending of the section if it can't go on.
-    async fn read(
+    /// Reads the resource before the work, if the job does. Returns the ending of the section if this was all
+    /// of it.
+    async fn read_first(
         &self,
         job: &Job,
         resource: &ResourceKey,
@@ -265,15 +283,27 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             Reading::Plain => None,
             Reading::Fenced => Some(handle.fence()),
         };
+        let ending = self.read(job, resource, handle, beside, claim).await;
+        self.pause(job, Step::Read).await;
+        (ending != Ending::Done).then_some(ending)
+    }
+
+    /// Reads the resource, and claims it for the token `claim`.
+    async fn read(
+        &self,
+        job: &Job,
+        resource: &ResourceKey,
+        handle: &Handle<B>,
+        beside: &Beside,
+        claim: Option<FencingToken>,
+    ) -> Ending {
         let read = Read { claim, owner: OwnerToken::new(handle.owner().as_str()).ok() };
         let client = self.client.beside(beside);
-        let answer = client.read_as(resource, &read, self.now() + job.answer_timeout).await;
-        self.pause(job, Step::Read).await;
-        match answer {
-            Ok(ReadAnswer::Read(_)) => None,
-            Ok(ReadAnswer::Stale { .. } | ReadAnswer::ForeignOwner { .. }) => Some(Ending::Refused),
-            Ok(ReadAnswer::Jump { .. }) => Some(Ending::Jumped),
-            Err(_) => Some(Ending::Unanswered),
+        match client.read_as(resource, &read, self.now() + job.answer_timeout).await {
+            Ok(ReadAnswer::Read(_)) => Ending::Done,
+            Ok(ReadAnswer::Stale { .. } | ReadAnswer::ForeignOwner { .. }) => Ending::Refused,
+            Ok(ReadAnswer::Jump { .. }) => Ending::Jumped,
+            Err(_) => Ending::Unanswered,
         }
     }
 
@@ -326,46 +356,6 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
 fn beside<B: Backend>(handle: &Handle<B>) -> Beside {
     // A lock has at most as many permits as a set may have tokens.
     Beside::new(handle.beside().iter().copied()).unwrap_or_default()
-}
-
-/// Returns the ending of the section after an answer, and the value of the field `outcome`.
-fn judge(answer: &Result<PutAnswer, ClientError>) -> (Ending, &'static str) {
-    match answer {
-        Ok(PutAnswer::Accepted { .. }) => (Ending::Done, "accepted"),
-        Ok(PutAnswer::Refused(refusal @ Refusal::Jump { .. })) => (Ending::Jumped, refusal.as_str()),
-        Ok(PutAnswer::Refused(refusal)) => (Ending::Refused, refusal.as_str()),
-        Err(error) if error.is_timeout() => (Ending::Unanswered, "timeout"),
-        Err(_) => (Ending::Unanswered, "error"),
-    }
-}
-
-/// A write, for the log.
-struct Sent<'a> {
-    key: &'a LockKey,
-    owner: &'a Owner,
-    token: FencingToken,
-    seq: Option<WriteSeq>,
-}
-
-impl Sent<'_> {
-    fn emit_sent(&self) {
-        emit!(WriteSent {
-            key: self.key.id_hash(),
-            owner: self.owner.prefix(),
-            token: self.token.as_u64(),
-            seq: self.seq.map(WriteSeq::as_u64),
-        });
-    }
-
-    fn emit_answered(&self, outcome: &str) {
-        emit!(WriteAnswered {
-            key: self.key.id_hash(),
-            owner: self.owner.prefix(),
-            token: self.token.as_u64(),
-            seq: self.seq.map(WriteSeq::as_u64),
-            outcome: outcome,
-        });
-    }
 }
 
 probes! {

@@ -44,11 +44,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
             }
             Some(cap) => {
                 let renewed = handles.while_held(Cap(cap), self.sections(&jobs, &handles));
-                match self.pauses.run(Droppable::Renewed, renewed).await {
-                    Some(Ok(ending)) => ending,
-                    Some(Err(_)) => Ending::Lost,
-                    None => Ending::Cancelled,
-                }
+                self.renewed(renewed).await
             }
         };
         sections.into_iter().for_each(|section| section.leave(ending.as_str()));

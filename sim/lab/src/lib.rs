@@ -3,10 +3,11 @@
 //!
 //! [`Lab`] is a subject of the library `sim`: workers, lock servers and the resource to which the workers
 //! write. [`museum`] puts one known mistake into it; [`kit`] has the parts of which mistakes are made.
-//! [`corpus`] holds the kept schedules, [`compare`], [`exhaustive`] and [`gallery`] are made of runs,
-//! [`serve`] runs the simulated servers on real ports, and [`perfetto`] shows a run in Perfetto. The program
-//! `sim` is the command line of all this.
+//! [`corpus`] holds the kept schedules, [`advise`], [`compare`], [`exhaustive`] and [`gallery`] are made of
+//! runs, [`serve`] runs the simulated servers on real ports, and [`perfetto`] shows a run in Perfetto. The
+//! program `sim` is the command line of all this.
 
+pub mod advise;
 pub mod compare;
 pub mod corpus;
 pub mod etcd_lock_service;

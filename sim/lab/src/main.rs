@@ -168,6 +168,8 @@ enum Command {
         #[arg(long)]
         out: Option<PathBuf>,
     },
+    /// Derives TTL, renewal and cap of a lease from measured work, and simulates how often it would be lost.
+    Advise(cli::advise::Arguments),
     /// Serves the simulated Redis on a real port of this machine, for any Redis client.
     ServeRedis(Ports),
     /// Serves the simulated etcd on a real port of this machine, for etcdctl and any etcd client.
@@ -237,6 +239,7 @@ fn main() -> ExitCode {
         Some(Command::Compare { schedules, first, threads, out }) => {
             cli::compare::compare(first, schedules, threads, out.as_deref())
         }
+        Some(Command::Advise(arguments)) => cli::advise::run(&arguments),
         Some(Command::ServeRedis(ports)) => serve::serve_redis(ports).map(|()| true).map_err(Into::into),
         Some(Command::ServeEtcd(ports)) => serve::serve_etcd(ports).map(|()| true).map_err(Into::into),
         Some(Command::ServeZookeeper(ports)) => {

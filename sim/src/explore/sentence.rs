@@ -219,6 +219,9 @@ impl<'a> Story<'a> {
                 format!("{process} asked for a TTL{ttl} for its lease with token {token}")
             }
             Kind::SectionEntered { .. } => format!("{process} entered its critical section"),
+            Kind::TermObserved { owner, token, .. } => {
+                format!("{process} saw {} lead in term {token}", holder(owner.as_ref()))
+            }
             Kind::KeyGranted { owner, .. } => format!("{process} stored the lock of {}", holder(Some(owner))),
             Kind::KeyExtended { owner, client, ttl_millis, .. } => {
                 let ttl = ttl_millis.map(|millis| format!(" to a TTL of {}", Span::from_millis(millis)));
@@ -292,6 +295,7 @@ fn outcome(verdict: &Verdict, names: &Names) -> String {
         }
         VerdictKind::Idle => format!("{key} was still free at {at} while {one} waited"),
         VerdictKind::AfterRelease => format!("{one} went on at {at} after its own release of {key}"),
+        VerdictKind::TermRegressed => format!("{one} was shown an old leader of {key} at {at}"),
         VerdictKind::RanTwice => format!("{one} ran a task of {key} that {other} had done"),
         VerdictKind::TaskLost => format!("a task of {key} was passed over at {at}"),
     }

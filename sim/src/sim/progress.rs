@@ -23,8 +23,10 @@ struct State {
     /// Programs that have been asked to end, by process number; true once they have ended. Their processes
     /// are killed then, and may restart.
     terminated: BTreeMap<usize, bool>,
-    /// Locks that are held, each as a server and a resource.
-    held: BTreeSet<(Name, Name)>,
+    /// Locks that are held, each as a server, a resource, and the owner if the resource may have several.
+    held: BTreeSet<(Name, Name, Option<Name>)>,
+    /// The resources that may have several owners, by the requests for them.
+    shared: BTreeSet<Name>,
     /// Programs whose next or present future of the call is to be dropped.
     cancelled: BTreeSet<(usize, Call)>,
     /// The tasks that run cancellable futures, by the call.
@@ -91,18 +93,28 @@ impl Progress {
 
     /// Notes that a server's process has died, so that the server holds no lock.
     pub(super) fn died(&self, server: &str) {
-        lock(&self.state).held.retain(|(name, _)| name.as_str() != server);
+        lock(&self.state).held.retain(|(name, ..)| name.as_str() != server);
     }
 
     /// Tracks the locks that are held.
     pub(super) fn on_event(&self, event: &Event) {
+        let mut state = lock(&self.state);
+        let at = |key: &Name, owner: Option<Name>| (event.process.clone(), key.clone(), owner);
         match &event.kind {
-            Kind::KeyGranted { key, .. } => {
-                lock(&self.state).held.insert((event.process.clone(), key.clone()));
+            Kind::LeasePermits { key, .. } | Kind::LeaseShared { key, .. } => {
+                state.shared.insert(key.clone());
             }
-            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
-                let mut state = lock(&self.state);
-                state.held.remove(&(event.process.clone(), key.clone()));
+            Kind::KeyGranted { key, owner, .. } => {
+                let owner = state.owner_of(key, owner);
+                state.held.insert(at(key, owner));
+            }
+            Kind::KeyDeleted { key, owner, .. } | Kind::KeyExpired { key, owner: Some(owner) } => {
+                let owner = state.owner_of(key, owner);
+                state.held.remove(&at(key, owner));
+                state.wake();
+            }
+            Kind::KeyExpired { key, owner: None } => {
+                state.held.retain(|(server, held, _)| (server, held) != (&event.process, key));
                 state.wake();
             }
             _ => {}
@@ -156,6 +168,11 @@ impl Progress {
 }
 
 impl State {
+    /// Returns the owner if the resource may have several: the next owner of a mutex replaces the last one.
+    fn owner_of(&self, key: &Name, owner: &Name) -> Option<Name> {
+        self.shared.contains(key).then(|| owner.clone())
+    }
+
     fn wake(&mut self) {
         self.waiting.drain(..).for_each(Waker::wake);
     }

@@ -115,6 +115,7 @@ pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
         Kind::SectionEntered { .. } => format!("enters its section{of}"),
         Kind::SectionLeft { outcome, .. } if is_done(outcome) => format!("leaves its section{of}"),
         Kind::SectionLeft { outcome, .. } => format!("leaves its section: {}", in_words(outcome)),
+        Kind::TermObserved { owner, token, .. } => format!("sees {} lead, term {token}{of}", by(owner)),
         Kind::KeyGranted { owner, token, .. } => {
             let token = token.map_or(String::new(), |token| format!(", token {token}"));
             format!("stored for {}{token}{of}", holder(Some(owner)))

@@ -1,5 +1,9 @@
 //! The forced race: the holder's release is held up until the next holder is in its critical section.
-#![allow(clippy::disallowed_methods, reason = "each client has a thread of its own, in real time")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "each client has a thread of its own, in real time"
+)]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 11] = [
+const SHIPPING: [Shipping; 17] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
@@ -46,6 +46,20 @@ const SHIPPING: [Shipping; 11] = [
     ),
     shipping!("redis/permit/renew_permit.lua", &["permits", "owners"], &[":1", ":0"]),
     shipping!("redis/permit/release_permit.lua", &["permits", "owners"], &[":1", ":0"]),
+    shipping!("redis/holder.lua", &["a", "fence"], &["*2 $8", "*0"]),
+    shipping!(
+        "redis/readers/acquire_reader.lua",
+        &["a", "readers", "reads", "writers", "fence"],
+        &["*2 :2", "*3 :2", "*3 :1", "*2 :0"]
+    ),
+    shipping!("redis/readers/renew_reader.lua", &["readers", "reads"], &[":1", ":0"]),
+    shipping!("redis/readers/release_reader.lua", &["readers", "reads"], &[":1", ":0"]),
+    shipping!(
+        "redis/readers/acquire_writer.lua",
+        &["a", "readers", "reads", "writers", "fence"],
+        &["*2 :2", "*3 :1", "*2 :0"]
+    ),
+    shipping!("redis/readers/release_writer.lua", &["a", "writers"], &[":1", ":0"]),
     shipping!("redlock/vote.lua", &["a", "fence"], &[":n", "*3 :1", "*3 :0"]),
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];
@@ -231,6 +245,10 @@ fn shipping() -> impl Strategy<Value = Drawn> {
         if script.name.ends_with("acquire_permit.lua") {
             // Permits.
             args.push(if has_third { "1" } else { "2" }.to_owned());
+        }
+        if script.name.ends_with("acquire_writer.lua") {
+            // The time for which it bars readers.
+            args.push(if has_third { "5" } else { "5000" }.to_owned());
         }
         args.extend(third.filter(|_| has_third).map(str::to_owned));
         if script.name.ends_with("many.lua") {

@@ -1,5 +1,6 @@
 //! The commands, one file each. Each returns true if all was as expected.
 
+pub(crate) mod advise;
 pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod demo;

@@ -11,10 +11,11 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use sim::clients::{channel, meaning};
 use sim::world::runtime::SimRuntime;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use super::connection::Connection;
 use super::session::{Session, State};
+use super::watched::Watched;
 
 /// The members, and the connection to the member in use.
 pub(super) struct Cluster {
@@ -75,7 +76,7 @@ impl Cluster {
         let mut client = connection.client();
         let grant = self.call(&connection, deadline, client.lease_grant(seconds, None)).await?;
         let ttl = Duration::from_secs(grant.ttl().unsigned_abs());
-        let state = watch::Sender::new(State { valid_until: since + ttl, is_gone: false });
+        let state = Watched::new(State { valid_until: since + ttl, is_gone: false });
         let (close, closed) = oneshot::channel();
         let session = Session { lease: grant.id(), ttl, state: state.clone(), _close: close };
         let (cluster, lease) = (Arc::clone(self), session.lease);
@@ -86,9 +87,9 @@ impl Cluster {
     }
 
     /// Sends a keepalive every third of the TTL, until the session is over.
-    async fn keep(&self, lease: i64, ttl: Duration, state: &watch::Sender<State>) {
+    async fn keep(&self, lease: i64, ttl: Duration, state: &Watched<State>) {
         loop {
-            let State { valid_until, is_gone } = *state.borrow();
+            let State { valid_until, is_gone } = state.get();
             let now = self.runtime.now();
             if is_gone || now >= valid_until {
                 return;
@@ -104,14 +105,14 @@ impl Cluster {
         &self,
         lease: i64,
         ttl: Duration,
-        state: &watch::Sender<State>,
+        state: &Watched<State>,
         deadline: Instant,
     ) -> Result<(), BackendError> {
         let connection = self.connection()?;
         let since = self.runtime.now();
         let mut client = connection.client();
         let answer = self.call(&connection, deadline, client.lease_keep_alive(lease)).await;
-        state.send_modify(|state| match answer {
+        state.change(|state| match answer {
             Ok(_) if self.runtime.now() < state.valid_until => {
                 state.valid_until = state.valid_until.max(since + ttl);
             }

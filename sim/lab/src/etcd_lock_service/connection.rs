@@ -1,24 +1,24 @@
 //! A connection to one member, until it is given up.
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use dlock::BackendError;
 use etcd_client::{Client, Error};
 use futures_util::future::{Either, select};
-use tokio::sync::watch;
+
+use super::watched::Watched;
 
 /// A connection to one member. Clones share its state.
 #[derive(Clone)]
 pub(super) struct Connection {
     client: Client,
     /// True once the connection has been given up.
-    is_over: Arc<watch::Sender<bool>>,
+    is_over: Watched<bool>,
 }
 
 impl Connection {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, is_over: Arc::new(watch::Sender::new(false)) }
+        Self { client, is_over: Watched::new(false) }
     }
 
     pub(super) fn client(&self) -> Client {
@@ -26,13 +26,13 @@ impl Connection {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        *self.is_over.borrow()
+        self.is_over.get()
     }
 
     /// Gives the connection up after an error that another member may not give.
     pub(super) fn judge(&self, error: &BackendError) {
         if !matches!(error, BackendError::SessionLost { .. }) && error.is_passing() {
-            self.is_over.send_replace(true);
+            self.is_over.change(|is_over| *is_over = true);
         }
     }
 
@@ -41,8 +41,7 @@ impl Connection {
         &self,
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let mut states = self.is_over.subscribe();
-        let over = pin!(states.wait_for(|is_over| *is_over));
+        let over = pin!(self.is_over.until(|is_over| is_over));
         match select(pin!(call), over).await {
             Either::Left((result, _)) => result,
             Either::Right(_) => Err(Error::EndpointError("the connection was given up".to_owned())),

@@ -4,6 +4,7 @@ mod call;
 mod cluster;
 mod connection;
 mod session;
+mod watched;
 
 use std::fmt;
 use std::pin::pin;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use dlock::redis::Redis;
 use dlock::{
-    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, FencingToken, Instant, Released, Renewal,
-    Runtime, timeout_at,
+    Acquisition, Answer, AnyBackend, Backend, BackendError, Claim, FencingToken, Holder, Instant, LockKey,
+    Released, Renewal, Runtime, timeout_at,
 };
 use sim::world::runtime::SimRuntime;
 
@@ -214,6 +214,14 @@ impl<B: Correct, M: LockMistake<B>> Backend for Mistaken<B, M> {
 
     fn has_permits(&self) -> bool {
         self.correct.has_permits()
+    }
+
+    async fn holder(&self, key: &LockKey, deadline: Instant) -> Result<Option<Holder>, BackendError> {
+        self.correct.holder(key, deadline).await
+    }
+
+    fn has_readers(&self) -> bool {
+        self.correct.has_readers()
     }
 
     fn open(&self, claim: Claim) -> MistakenAcquisition<B, M> {

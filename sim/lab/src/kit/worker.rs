@@ -2,14 +2,19 @@
 //! its mistake changes it.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dlock::{AnyBackend, Cap, FencingToken, Handle, Lock, LockKey, Owner};
+use dlock::election::Election;
+use dlock::flight::{FlightResult, Results, Stored};
+use dlock::{
+    AnyBackend, Cap, Entered, FencingToken, Handle, Instant, Lock, LockKey, Owner, Runtime, Scope, timeout_at,
+};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
-use resource::fence::Guard;
+use resource::fence::{Guard, WriteSeq};
 use resource::store::Write;
 use resource::{OwnerToken, ResourceKey};
 use sim::Process;
@@ -19,6 +24,8 @@ use sim::world::runtime::SimRuntime;
 
 use super::Faultless;
 use super::ticks::firings_on;
+use crate::laboratory::flights::Flights;
+use crate::laboratory::one_flight::FlightMark;
 use crate::wire::Wire;
 use crate::{Worker, Workplace};
 
@@ -39,6 +46,30 @@ pub trait WorkerMistake: Send + Sync + 'static {
     /// Makes the writes of a round. Correct: one, with the token of the grant.
     fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
         hands.put(handle, handle.fence())
+    }
+
+    /// Observes an election until its rounds are over. Correct: the library's observer, one term a round.
+    fn observe(hands: &Hands, election: Election<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
+        hands.observe(election)
+    }
+
+    /// Runs a round of nested sections. Correct: they share one lease, in a scope of the round; the last one
+    /// to leave releases it.
+    fn nest(
+        hands: &Hands,
+        lock: &Lock<AnyBackend<SimRuntime>>,
+        key: &LockKey,
+    ) -> impl Future<Output = ()> + Send {
+        hands.round_of_nested(lock, key)
+    }
+
+    /// Runs a flight. Correct: of all workers that need a result at once, one computes it.
+    fn fly(
+        hands: &Hands,
+        lock: &Lock<AnyBackend<SimRuntime>>,
+        key: &LockKey,
+    ) -> impl Future<Output = ()> + Send {
+        async { hands.flights().round(lock, key).await }
     }
 
     /// Ends a round. Correct: the worker leaves its section, then releases.
@@ -101,10 +132,17 @@ pub fn rounds_on<M: WorkerMistake>(
     };
     Some(Box::pin(async move {
         let key = M::lock_key(key);
+        if hands.spec.observes() {
+            // Without an election there is nothing to observe: no valid schedule has such a lock.
+            let Ok(election) = Election::new(lock, key, RENEW_CAP) else { return };
+            return M::observe(&hands, election).await;
+        }
         for _ in 0..hands.spec.rounds {
-            match hands.spec.locks_several() {
-                false => hands.round::<M>(&lock, &key).await,
-                true => hands.round_of_several::<M>(&lock, M::order(keys.clone())).await,
+            match (hands.spec.locks_several(), hands.spec.nests()) {
+                (true, _) => hands.round_of_several::<M>(&lock, M::order(keys.clone())).await,
+                (false, Some(_)) => M::nest(&hands, &lock, &key).await,
+                (false, None) if hands.spec.flies() => M::fly(&hands, &lock, &key).await,
+                (false, None) => hands.round::<M>(&lock, &key).await,
             }
             hands.process.sleep(hands.spec.think.duration()).await;
         }
@@ -119,12 +157,21 @@ impl Hands {
 
     /// Writes as this owner, with this token.
     pub async fn put_as(&self, owner: &Owner, token: FencingToken) {
+        self.put_guarded(owner, token, Guard::token(token)).await;
+    }
+
+    /// Makes the write numbered `number` of this owner, with this token.
+    pub async fn put_numbered(&self, owner: &Owner, token: FencingToken, number: u64) {
+        self.put_guarded(owner, token, Guard::Token { token, seq: WriteSeq::new(number) }).await;
+    }
+
+    async fn put_guarded(&self, owner: &Owner, token: FencingToken, guard: Guard) {
         let write = Write {
-            guard: Guard::token(token),
+            guard,
             owner: OwnerToken::new(owner.as_str()).ok(),
             body: Bytes::from(format!("{} {token}", self.spec.name)),
         };
-        let deadline = self.process.now() + self.spec.deadline.duration();
+        let deadline = self.deadline();
         // Ignored: the events of the resource show the result.
         let _ = self.client.put_with_retry(&self.resource, &write, deadline, Retry::default()).await;
     }
@@ -135,24 +182,127 @@ impl Hands {
         self.process.runtime().yield_now().await;
     }
 
-    async fn round<M: WorkerMistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
-        let Self { process, spec, .. } = self;
-        let acquire = lock.acquire(key, process.now() + spec.deadline.duration());
-        // The history shows an acquire that fails or is dropped; the next round goes on.
-        let Some(Ok(handle)) = process.cancellable(Call::Acquire, acquire).await else { return };
-        if spec.renew {
+    /// Waits for one new term a round.
+    async fn observe(&self, election: Election<AnyBackend<SimRuntime>>) {
+        let mut observer = election.observe();
+        let end = self.observing_until();
+        for _ in 0..self.spec.rounds {
+            let next = timeout_at(&self.process.runtime(), end, pin!(observer.next())).await;
+            match next {
+                Ok(Ok(term)) => self.saw(election.key(), &term.leader, term.term.as_u64()),
+                Ok(Err(error)) if error.is_passing() => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Returns when an observer ends at the latest.
+    pub fn observing_until(&self) -> Instant {
+        self.process.runtime().now() + self.spec.deadline.duration() * self.spec.rounds
+    }
+
+    /// Records that an observer saw `leader` lead in `term`.
+    pub fn saw(&self, key: &LockKey, leader: &str, term: u64) {
+        history::emit!(TermObserved { key: key.id_hash(), owner: leader, token: term });
+    }
+
+    /// Acquires `key` and enters its section. Returns `None` if the acquire fails or is dropped, which the
+    /// history shows; the next round goes on.
+    pub async fn enter(
+        &self,
+        lock: &Lock<AnyBackend<SimRuntime>>,
+        key: &LockKey,
+    ) -> Option<(Handle<AnyBackend<SimRuntime>>, Section)> {
+        let acquire = lock.acquire(key, self.deadline());
+        let handle = self.process.cancellable(Call::Acquire, acquire).await?.ok()?;
+        let section = self.begin(&handle);
+        Some((handle, section))
+    }
+
+    /// Renews the lease of a grant if the worker does, and enters its section.
+    fn begin(&self, handle: &Handle<AnyBackend<SimRuntime>>) -> Section {
+        if self.spec.renew || self.spec.leads() {
             handle.keep_alive(RENEW_CAP);
         }
-        let section = process.section_with_token(key.name(), handle.fence().as_u64());
+        self.process.section_with_token(handle.key().name(), handle.fence().as_u64())
+    }
+
+    fn deadline(&self) -> dlock::Instant {
+        self.process.now() + self.spec.deadline.duration()
+    }
+
+    async fn round<M: WorkerMistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
+        let Some((handle, section)) = self.enter(lock, key).await else { return };
         self.work::<M>(&handle).await;
         M::end(self, handle, section).await;
     }
 
-    async fn work<M: WorkerMistake>(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
+    /// Does the work of a section.
+    pub async fn toil(&self) {
         self.process.sleep(self.spec.work.duration()).await;
         self.reach("worked").await;
+    }
+
+    async fn work<M: WorkerMistake>(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
+        self.toil().await;
         if handle.is_valid() || !self.spec.check {
             M::write(self, handle).await;
+        }
+    }
+
+    /// Begins a flight; returns the token of the result that the worker knows, 0 if there is none. Returns
+    /// `None` if the resource does not answer.
+    pub async fn begin_flight(&self, key: &LockKey) -> Option<u64> {
+        Some(self.flights().begin(key).await?.map_or(0, FencingToken::as_u64))
+    }
+
+    /// Computes under the lease of `handle`, and stores the result.
+    pub async fn compute(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
+        let (flights, token) = (self.flights(), handle.fence());
+        let result = FlightResult { token, value: flights.compute(token).await };
+        let stored = flights.results.put(handle.key(), &result, handle.owner(), self.deadline()).await;
+        if stored == Ok(Stored::Accepted) {
+            flights.mark(FlightMark::Returns(token.as_u64()));
+        }
+    }
+
+    /// Computations of one round.
+    fn flights(&self) -> Flights<'_> {
+        Flights::new(&self.process, &self.spec)
+    }
+
+    async fn round_of_nested(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
+        let scope = lock.scope();
+        let acquire = scope.acquire(key, self.deadline());
+        let Some(Ok(outer)) = self.process.cancellable(Call::Acquire, acquire).await else { return };
+        let section = self.begin(&outer);
+        self.write_around(&scope, &outer, 1).await;
+        drop(section);
+        let _ = outer.leave().await;
+    }
+
+    /// Writes in the section at `level`, counted from 1, before and after the section inside it.
+    async fn write_around(
+        &self,
+        scope: &Scope<AnyBackend<SimRuntime>>,
+        entered: &Entered<AnyBackend<SimRuntime>>,
+        level: u32,
+    ) {
+        let depth = self.spec.nests().unwrap_or(1);
+        if level == depth {
+            self.toil().await;
+            return self.put_checked(entered, level).await;
+        }
+        self.put_checked(entered, level).await;
+        let Ok(inner) = scope.acquire(entered.key(), self.deadline()).await else { return };
+        Box::pin(self.write_around(scope, &inner, level + 1)).await;
+        let _ = inner.leave().await;
+        self.put_checked(entered, 2 * depth - level).await;
+    }
+
+    async fn put_checked(&self, handle: &Handle<AnyBackend<SimRuntime>>, number: u32) {
+        if handle.is_valid() || !self.spec.check {
+            self.put_numbered(handle.owner(), handle.fence(), u64::from(number)).await;
         }
     }
 
@@ -179,7 +329,7 @@ impl Hands {
         lock: &Lock<AnyBackend<SimRuntime>>,
         keys: Vec<LockKey>,
     ) -> Option<Vec<(Self, Handle<AnyBackend<SimRuntime>>, Section)>> {
-        let deadline = self.process.now() + self.spec.deadline.duration();
+        let deadline = self.deadline();
         let mut held: Vec<(Self, Handle<AnyBackend<SimRuntime>>)> = Vec::new();
         for key in keys {
             let hands = Self { resource: ResourceKey::try_from(&key).ok()?, ..self.clone() };

@@ -30,6 +30,8 @@ use super::worker::{ReadMode, ReleaseMode};
 ///   and `unheld` if a server may lose a lock that it has granted, or end it early after its clock is set
 ///   forward. `leaked` if a promoted replica may not have received the release, or if an acquire may be
 ///   delivered again after it. No pause and no other fault of the network excuses these.
+/// - `stale_write` and `late_write`, if the counter of a semaphore may be lost: a token that is given again
+///   may be that of a permit beside the highest, and the resource can't tell the two apart.
 /// - `stuck` and `idle`, if a lock server may return to a state from before a release, and so keeps the key
 ///   for a TTL that is longer than a waiter may wait.
 /// - `two_valid` and `unheld`, if clocks run apart by more than the drift margin.
@@ -48,6 +50,9 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
         excused.extend(UNFENCED);
     }
     excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(&scene)));
+    if schedule.options.permits.is_some() && excused.contains(&Verdict::TokenRegressed) {
+        excused.extend([Verdict::StaleWrite, Verdict::LateWrite]);
+    }
     if falls_back(&scene) && longest_ttl(schedule) > SHORT {
         excused.extend([Verdict::Stuck, Verdict::Idle]);
     }

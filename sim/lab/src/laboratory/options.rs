@@ -28,6 +28,10 @@ pub struct Options {
     /// The number of permits of each lock, 2 to 9: a semaphore. Default: none, a mutex.
     #[serde(default, skip_serializing_if = "is_default")]
     pub permits: Option<u32>,
+    /// True if each lock has readers and a writer: workers with `shared = true` read under it. Default:
+    /// false, a mutex.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub readers: bool,
     /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
     #[serde(default = "default_keys")]
     pub keys: Vec<String>,
@@ -77,6 +81,7 @@ impl Options {
             ttl,
             drift_margin: None,
             permits: None,
+            readers: false,
             keys: default_keys(),
             within: None,
             mutant: None,
@@ -105,8 +110,11 @@ impl Options {
         worker.key.as_deref().or(self.keys.first().map(String::as_str)).unwrap_or_default()
     }
 
-    /// Returns the number of leases of each lock that may be valid at once.
+    /// Returns the leases of each lock that may be valid at once.
     pub fn capacity(&self) -> Capacity {
+        if self.readers {
+            return Capacity::ReadersWriter;
+        }
         self.permits.map_or(Capacity::Mutex, |permits| Capacity::Permits(permits as usize))
     }
 
@@ -124,7 +132,10 @@ impl Options {
     /// Returns the most pieces of work of one round of this worker: one for each of its keys, or one for each
     /// tick of a firing.
     pub(super) fn works_of(&self, worker: &Worker) -> u64 {
-        if worker.fires() { self.cron.runs_max() } else { self.keys_of(worker).len() as u64 }
+        if worker.fires() {
+            return self.cron.runs_max();
+        }
+        self.keys_of(worker).len() as u64 * u64::from(worker.nests().unwrap_or(1))
     }
 
     /// Returns the TTL of this worker's leases.

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use dlock::election::Election;
 use dlock::{Backend, Lock, LockKey, Runtime};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
@@ -15,6 +16,7 @@ use sim::faults::Call;
 use sim::world::runtime::SimRuntime;
 
 use super::firings::Firings;
+use super::flights::Flights;
 use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
 use super::worker::{ReadMode, ReleaseMode, Worker as Spec};
 
@@ -32,6 +34,9 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
     let keys: Result<Vec<LockKey>, _> = options.keys_of(spec).into_iter().map(lock_key).collect();
     let (Ok(keys), Ok(lock)) = (keys, Lock::new(backend, seat.lock_options())) else { return };
     let Some(first) = keys.first() else { return };
+    if spec.flies() {
+        return fly(seat, &lock, first).await;
+    }
     let client = Client::new(process.runtime(), RESOURCE_ADDRESS);
     if spec.fires() {
         let ticks = ResourceTicks::new(client).with_retry(spec.retry_put.then(Retry::default));
@@ -43,11 +48,28 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
     }
     let worker = Worker::new(lock, client, Yields(process.clone()));
     let job = job(first.clone(), spec);
+    let election = match spec.leads() || spec.observes() {
+        // The schedule was validated, so the lock has one permit.
+        true => worker.election(&job).ok(),
+        false => None,
+    };
+    if let Some(election) = election.as_ref().filter(|_| spec.observes()) {
+        return observe(seat, &worker, election, &job).await;
+    }
     for round in 0..spec.rounds {
         // A round that fails is in the history; the next round goes on.
-        if spec.locks_several() {
+        if let Some(election) = &election {
+            if let Some(Ok(leadership)) = acquired(seat, round, worker.campaign(election, &job)).await {
+                let _ = Box::pin(worker.lead(&job, leadership)).await;
+            }
+        } else if spec.locks_several() {
             if let Some(Ok(handles)) = acquired(seat, round, worker.acquire_all(&keys, &job)).await {
                 let _ = Box::pin(worker.hold_all(&job, handles)).await;
+            }
+        } else if let Some(depth) = spec.nests() {
+            let scope = worker.scope();
+            if let Some(Ok(entered)) = acquired(seat, round, worker.enter(&scope, &job)).await {
+                let _ = Box::pin(worker.hold_nested(&job, depth, &scope, entered)).await;
             }
         } else if let Some(Ok(handle)) = acquired(seat, round, worker.acquire(&job)).await {
             let _ = Box::pin(worker.hold(&job, handle)).await;
@@ -71,6 +93,32 @@ where
     }
 }
 
+/// Works all rounds of an observer: waits for one new term in each.
+async fn observe<B: Backend<Runtime = SimRuntime>>(
+    seat: Seat<'_>,
+    worker: &Worker<B, Yields>,
+    election: &Election<B>,
+    job: &Job,
+) {
+    let Seat { process, spec, .. } = seat;
+    let mut observer = election.observe();
+    for _ in 0..spec.rounds {
+        let deadline = process.runtime().now() + spec.deadline.duration();
+        if worker.observe(&mut observer, job, deadline).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Works all rounds of a worker of flights.
+async fn fly<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, lock: &Lock<B>, key: &LockKey) {
+    let flights = Flights::new(seat.process, seat.spec);
+    for _ in 0..seat.spec.rounds {
+        Box::pin(flights.round(lock, key)).await;
+        seat.think().await;
+    }
+}
+
 /// Runs an acquire of the round. Returns `None` if the schedule or a fault drops it before its end.
 async fn acquired<F: Future>(seat: Seat<'_>, round: u32, acquire: F) -> Option<F::Output> {
     let Seat { process, spec, .. } = seat;
@@ -88,6 +136,7 @@ async fn acquired<F: Future>(seat: Seat<'_>, round: u32, acquire: F) -> Option<F
 fn job(key: LockKey, spec: &Spec) -> Job {
     Job {
         key,
+        shared: spec.shared,
         acquire_timeout: spec.deadline.duration(),
         reading: match spec.read {
             ReadMode::None => Reading::None,

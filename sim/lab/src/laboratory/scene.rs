@@ -109,7 +109,7 @@ impl Scene for LabScene<'_> {
         self.acquires(process)?;
         let Some(worker) = self.options.worker(process) else { return Ok(()) };
         match call {
-            Call::Renew if !worker.renew => Err("its `renew` is false".into()),
+            Call::Renew if !worker.renew && !worker.leads() => Err("its `renew` is false".into()),
             Call::Release if worker.release == ReleaseMode::None => Err("its `release` is none".into()),
             _ => Ok(()),
         }

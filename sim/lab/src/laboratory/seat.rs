@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use dlock::{AnyBackend, DriftMargin, LockKey, Runtime};
+use dlock::{AnyBackend, Backoff, DriftMargin, LockKey, Runtime};
 use futures_util::future::BoxFuture;
 use resource::worker::{Droppable, Pauses, Step};
 use sim::Process;
@@ -33,7 +33,11 @@ impl Seat<'_> {
     pub(super) fn lock_options(&self) -> dlock::Options {
         let mut options = dlock::Options::new(self.options.ttl_of(self.spec).duration());
         options.permits = self.options.permits.unwrap_or(1);
+        options.readers = self.options.readers;
         options.instance = Some(self.spec.name.clone());
+        if let Some(wait) = self.spec.retry_every {
+            options.backoff = Backoff { base: wait.duration(), max: wait.duration() };
+        }
         if let Some(margin) = self.options.drift_margin {
             options.drift = DriftMargin { per_mille: 0, constant: margin.duration() };
         }

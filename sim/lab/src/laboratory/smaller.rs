@@ -63,10 +63,18 @@ fn simpler_servers(options: &Options) -> Vec<Options> {
     smaller.push(Options { resource: Resource::default(), ..options.clone() });
     smaller.push(Options { tls: false, ..options.clone() });
     smaller.push(Options { permits: None, ..options.clone() });
+    smaller.push(without_readers(options));
     smaller.push(Options { cron: Cron::default(), ..options.clone() });
     smaller.push(Options { drift_margin: None, ..options.clone() });
     smaller.push(Options { within: None, ..options.clone() });
     smaller
+}
+
+/// Returns options whose locks are mutexes.
+fn without_readers(options: &Options) -> Options {
+    let mut options = Options { readers: false, ..options.clone() };
+    options.workers.iter_mut().for_each(|worker| worker.shared = false);
+    options
 }
 
 /// The changes that make a worker simpler.
@@ -77,6 +85,8 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.cancel_at.clear(),
     |worker| worker.think = Span::ZERO,
     |worker| worker.starts = Span::ZERO,
+    |worker| worker.shared = false,
+    |worker| worker.retry_every = None,
     |worker| worker.ttl = None,
     |worker| worker.renew_cap = None,
     |worker| (worker.renew, worker.renew_cap) = (false, None),
@@ -88,6 +98,8 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.work = Worker::default().work,
     |worker| worker.attempts = None,
     |worker| worker.keys.truncate(2),
+    |worker| worker.depth = None,
+    |worker| worker.fails = None,
 ];
 
 fn simpler_workers(worker: &Worker) -> Vec<Worker> {
@@ -96,6 +108,7 @@ fn simpler_workers(worker: &Worker) -> Vec<Worker> {
         mode: worker.mode.clone(),
         key: worker.key.clone(),
         keys: worker.keys.clone(),
+        shared: worker.shared,
         ..Worker::default()
     };
     let changed = SIMPLER.iter().map(|change| {

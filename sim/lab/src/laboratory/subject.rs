@@ -21,11 +21,12 @@ use super::draw;
 use super::excuses::excused;
 use super::given::{AddCheck, Given, Layout, MakeResource, StoredLock, Workplace};
 use super::hosts::hosts;
+use super::one_flight::one_flight;
 use super::options::{Options, RESOURCE};
 use super::smaller::smaller;
 use super::system::System;
 use super::validate::validate;
-use super::worker::WorkerMode;
+use super::worker::{Worker, WorkerMode};
 use super::workloads;
 
 /// The real time of a run: no limit here, since the commands have their own (`--hang`).
@@ -224,6 +225,9 @@ impl Subject for Lab {
             } else {
                 sim.shared_host(&name, host);
             }
+        }
+        if options.workers.iter().any(Worker::flies) {
+            sim.check("one flight", one_flight());
         }
         self.checks.iter().for_each(|add| add(sim));
         let system = options.system.get();

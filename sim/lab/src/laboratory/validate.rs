@@ -97,6 +97,37 @@ impl LabScene<'_> {
         Err(FieldPath::top("permits").says(format!("`permits` = {permits}: {why}")))
     }
 
+    /// Checks that the lock can have readers, and that workers read under no other.
+    fn check_readers(&self) -> Result<(), Invalid> {
+        let Options { readers, permits, system, etcd, workers, .. } = &self.options;
+        let why = match () {
+            () if !readers => return self.check_no_readers(),
+            () if permits.is_some() => "a semaphore has no readers: leave out `permits`".into(),
+            () if !system.get().has_readers() => format!("`{system}` has no locks with readers"),
+            () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no readers".into(),
+            () if workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) => {
+                "release = \"get-del\" deletes the key of a mutex".into()
+            }
+            () => return self.check_readers_lock_one(),
+        };
+        Err(FieldPath::top("readers").says(format!("`readers` = true: {why}")))
+    }
+
+    fn check_no_readers(&self) -> Result<(), Invalid> {
+        let Some(at) = self.options.workers.iter().position(|worker| worker.shared) else { return Ok(()) };
+        let name = &self.options.workers[at].name;
+        let problem = format!("`shared` of `{name}` needs the schedule's `readers = true`");
+        Err(FieldPath::top("worker").index(at).key("shared").says(problem))
+    }
+
+    fn check_readers_lock_one(&self) -> Result<(), Invalid> {
+        let locks_several = |worker: &Worker| worker.shared && worker.locks_several();
+        let Some(at) = self.options.workers.iter().position(locks_several) else { return Ok(()) };
+        let name = &self.options.workers[at].name;
+        let problem = format!("`shared` of `{name}`: several keys are locked for writing together");
+        Err(FieldPath::top("worker").index(at).key("shared").says(problem))
+    }
+
     /// Checks that all that speaks to the lock servers can do so over TLS.
     fn check_tls(&self) -> Result<(), Invalid> {
         let Options { tls, system, etcd, mutant, workers, .. } = &self.options;
@@ -118,6 +149,7 @@ impl LabScene<'_> {
         system.check(&self.options)?;
         self.check_tls()?;
         self.check_permits()?;
+        self.check_readers()?;
         match self.options.tables().find(|table| system.table() != Some(table)) {
             None => Ok(()),
             Some(table) => {
@@ -217,7 +249,12 @@ impl LabScene<'_> {
 
     fn check_lease(&self, path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
         let name = &worker.name;
-        for (field, span) in [("deadline", Some(worker.deadline)), ("renew_cap", worker.renew_cap)] {
+        let spans = [
+            ("deadline", Some(worker.deadline)),
+            ("retry_every", worker.retry_every),
+            ("renew_cap", worker.renew_cap),
+        ];
+        for (field, span) in spans {
             if span.is_some_and(|span| span.is_zero()) {
                 return Err(path.key(field).says(format!("`{field}` of `{name}` is 0s: give it some time")));
             }

@@ -8,6 +8,7 @@ use sim::entropy::Site;
 use sim::{Draw, Schedule, Span};
 
 use super::options::Options;
+use super::system::System;
 use super::validate::validate;
 use super::wider::Wider;
 use super::worker::WorkerMode;
@@ -23,18 +24,30 @@ const WIDER: &[Wider] = &[
 ];
 
 /// Lock servers over TLS, where the lock is the library's: those of others speak without it.
-const TLS: Wider = Wider::new("tls", 0.1, |options, _| options.tls = true);
+const TLS: Wider = Wider::new("tls", 0.1, |options, _| options.tls = has_time_for_handshakes(options));
+
+/// The shortest TTL of a Redlock over TLS. It gives a node a tenth of it, 200 ms, within which the node is
+/// connected to: about four round trips of at most 35 ms.
+const REDLOCK_TLS_TTL_MIN: Span = Span::from_secs(2);
 
 /// Semaphores, where the lock is the library's.
 const PERMITS: Wider =
     Wider::new("permits", 0.1, |options, site| options.permits = Some(site.one_of(&[2, 2, 3])));
+
+/// Readers beside a writer, where the lock is the library's.
+const READERS: Wider = Wider::new("readers", 0.1, |options, site| {
+    options.readers = true;
+    for worker in &mut options.workers {
+        worker.shared = site.chance(0.6) && worker.acquires() && !worker.locks_several();
+    }
+});
 
 /// Draws the changes of the schedule: of any, of its system and of the workloads. Leaves out a change that
 /// the rules refuse. `library` is true if the lock is the library's, and may be
 /// over TLS.
 pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw, library: bool) {
     let own = schedule.options.system.get().wider();
-    let of_library: &[Wider] = if library { &[TLS, PERMITS] } else { &[] };
+    let of_library: &[Wider] = if library { &[TLS, PERMITS, READERS] } else { &[] };
     let changes = WIDER.iter().chain(own).chain(WorkerMode::wider()).chain(of_library);
     for Wider { name, probability, change } in changes {
         let mut site = from.site(&format!("options: {name}"));
@@ -47,6 +60,13 @@ pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw, library: bool
             schedule.options = before;
         }
     }
+}
+
+/// Returns whether a connection over TLS can be opened within the time that the lock gives a server.
+/// Otherwise nobody ever gets the lock, without any fault.
+fn has_time_for_handshakes(options: &Options) -> bool {
+    let shortest = options.workers.iter().map(|worker| options.ttl_of(worker)).min();
+    options.system != System::REDLOCK || shortest.is_none_or(|ttl| ttl >= REDLOCK_TLS_TTL_MIN)
 }
 
 /// Adds four workers that do as others do.

@@ -35,11 +35,25 @@ pub struct Worker {
     /// Default: all of the schedule's, in their order.
     #[serde(skip_serializing_if = "is_default")]
     pub keys: Vec<String>,
+    /// The number of sections of a round, each inside the one before. Needs `mode = "reentrant"`. Default 2.
+    #[serde(skip_serializing_if = "is_default")]
+    pub depth: Option<u32>,
+    /// The number of its first computations that fail. Needs `mode = "single_flight"`. Default: none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fails: Option<u32>,
     /// Time between two rounds. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub think: Span,
+    /// True if it acquires the lock for reading, and reads the resource with its token where others write.
+    /// Needs the schedule's `readers = true`. Default false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub shared: bool,
     /// Timeout of an acquire, and of an answer of the resource with all retries. Default 30 s.
     pub deadline: Span,
+    /// Longest wait between two attempts of an acquire, the same for all: no backoff. Default: the library's
+    /// backoff.
+    #[serde(skip_serializing_if = "is_default")]
+    pub retry_every: Option<Span>,
     /// Time of work inside its critical section, before it writes. Default 10 ms.
     pub work: Span,
     /// The TTL of its leases, if it differs from the schedule's.
@@ -59,7 +73,8 @@ pub struct Worker {
     /// Its release. Default: a script that deletes the lock only if the worker owns it.
     #[serde(skip_serializing_if = "is_default")]
     pub release: ReleaseMode,
-    /// Number of writes in a round. Default 1; if there are several, each carries a sequence number.
+    /// Number of writes in a round, or of a reader's reads after its work. Default 1; if there are several,
+    /// each carries a sequence number.
     pub writes: u32,
     /// True if it retries a write whose answer is lost. Default true.
     pub retry_put: bool,
@@ -73,7 +88,12 @@ pub struct Worker {
 /// The name of a worker's workload. `lock`, the default, holds the lock and sends its fencing token with
 /// each write. `cas` is compare and set: each write names the version that was read, and the resource
 /// compares. `read` only reads the resource. `several` locks several keys together, and works and writes
-/// under each of them in turn. `cron` fires by its own clock, and commits each tick that is due.
+/// under each of them in turn. `election` campaigns, and works as the leader: it always renews, and sends its
+/// term with each write. `observe` learns who leads, one term a round.
+/// `reentrant` acquires its key again inside its critical section, and writes in
+/// each section before and after the one inside it. `single_flight` gets a result that is newer than the one
+/// in the resource, from another worker or by computing it under the lock. `cron` fires by its own clock, and
+/// commits each tick that is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);
@@ -81,6 +101,16 @@ pub struct WorkerMode(Cow<'static, str>);
 /// The workload that locks several keys together.
 pub(super) const SEVERAL: &str = "several";
 
+/// The workload that leads.
+pub(super) const ELECTION: &str = "election";
+
+/// The workload that observes who leads.
+pub(super) const OBSERVE: &str = "observe";
+/// The workload whose sections nest.
+pub(super) const REENTRANT: &str = "reentrant";
+
+/// The workload that shares the results of computations.
+pub(super) const SINGLE_FLIGHT: &str = "single_flight";
 /// The workload that fires by a clock.
 pub(super) const CRON: &str = "cron";
 
@@ -139,7 +169,12 @@ impl Worker {
     /// Returns the first option of a workload other than the worker's that differs from its default, with the
     /// name of that workload.
     pub(super) fn option_of_others(&self) -> Option<(&'static str, &'static str)> {
-        let own = [("attempts", "cas", self.attempts.is_some()), ("keys", SEVERAL, !self.keys.is_empty())];
+        let own = [
+            ("attempts", "cas", self.attempts.is_some()),
+            ("keys", SEVERAL, !self.keys.is_empty()),
+            ("depth", REENTRANT, self.depth.is_some()),
+            ("fails", SINGLE_FLIGHT, self.fails.is_some()),
+        ];
         let mut others = own.into_iter().filter(|(_, mode, is_set)| *is_set && *mode != self.mode.name());
         others.next().map(|(field, mode, _)| (field, mode))
     }
@@ -147,6 +182,26 @@ impl Worker {
     /// Returns true if it locks several keys together.
     pub fn locks_several(&self) -> bool {
         self.mode.name() == SEVERAL
+    }
+
+    /// Returns true if it campaigns and leads.
+    pub fn leads(&self) -> bool {
+        self.mode.name() == ELECTION
+    }
+
+    /// Returns true if it observes who leads.
+    pub fn observes(&self) -> bool {
+        self.mode.name() == OBSERVE
+    }
+
+    /// Returns true if it shares the results of computations.
+    pub fn flies(&self) -> bool {
+        self.mode.name() == SINGLE_FLIGHT
+    }
+
+    /// Returns the number of its nested sections, if its workload nests them.
+    pub fn nests(&self) -> Option<u32> {
+        (self.mode.name() == REENTRANT).then(|| self.depth.unwrap_or(2))
     }
 
     /// Returns true if it fires by its clock.
@@ -158,6 +213,8 @@ impl Worker {
     pub(super) fn option_of_locks(&self) -> Option<&'static str> {
         let plain = Self::default();
         let set = [
+            ("shared", self.shared != plain.shared),
+            ("retry_every", self.retry_every != plain.retry_every),
             ("ttl", self.ttl != plain.ttl),
             ("check", self.check != plain.check),
             ("read", self.read != plain.read),
@@ -182,8 +239,12 @@ impl Default for Worker {
             rounds: 1,
             key: None,
             keys: Vec::new(),
+            depth: None,
+            fails: None,
             think: Span::ZERO,
+            shared: false,
             deadline: Span::from_secs(30),
+            retry_every: None,
             work: Span::from_millis(10),
             ttl: None,
             check: true,

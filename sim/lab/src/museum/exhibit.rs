@@ -14,7 +14,7 @@ use super::plain_redlock::{Flaw, on_redlock};
 use crate::kit::{
     Faultless, LockMistake, ResourceMistake, WorkerMistake, lock_with, resource_with, rounds_with,
 };
-use crate::{Lab, Options, System, Tokens, Workplace};
+use crate::{Lab, Options, System, Tokens, Worker, Workplace};
 
 type MakeLock = Box<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
 type MakeWorker = fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>>;
@@ -76,7 +76,21 @@ impl Exhibit {
         self.suited(|options| {
             options.permits = Some(2);
             options.etcd = Default::default();
-            options.workers.iter_mut().for_each(|worker| worker.release = Default::default());
+            options.workers.iter_mut().for_each(with_any_lock);
+        })
+    }
+
+    /// Makes the lock one for readers and a writer. The first worker writes, and the others read.
+    pub(super) fn of_readers(self) -> Self {
+        self.suited(|options| {
+            (options.permits, options.readers) = (None, true);
+            options.etcd = Default::default();
+            // At the end of its numbers the counter ends a request for good, which no mistake here knows of.
+            options.redis.fence_start = 0;
+            for (number, worker) in options.workers.iter_mut().enumerate() {
+                with_any_lock(worker);
+                worker.shared = number > 0 && worker.mode == Default::default();
+            }
         })
     }
 
@@ -217,6 +231,15 @@ impl Exhibit {
     /// Puts the twin into the laboratory.
     pub(super) fn put_twin_into(self, lab: Lab) -> Lab {
         self.twin.put_into(lab)
+    }
+}
+
+/// Lets a worker do what suits locks of every kind: some workloads need a mutex.
+fn with_any_lock(worker: &mut Worker) {
+    worker.release = Default::default();
+    if worker.flies() || worker.leads() || worker.observes() || worker.nests().is_some() {
+        let Worker { mode, depth, fails, .. } = Worker::default();
+        (worker.mode, worker.depth, worker.fails) = (mode, depth, fails);
     }
 }
 

@@ -16,12 +16,14 @@ mod counter_deleted;
 mod dead_watchdog;
 mod early_now;
 mod endless_renewal;
+mod eternal_readers;
 mod exhibit;
 mod failed_release;
 mod forgetful_nodes;
 mod forgets_on_restart;
 mod header_revision;
 mod ignores_version;
+mod inner_release;
 mod late_loss;
 mod lease_id_token;
 mod line;
@@ -29,6 +31,7 @@ mod lock_only_cron;
 mod margin_added;
 mod mutant;
 mod no_cleanup;
+mod no_second_look;
 mod old_session_node;
 mod one_key;
 mod one_permit_more;
@@ -40,12 +43,16 @@ mod prefix_deleted;
 mod queue_evicts;
 mod queue_keeps_dead;
 mod reacquire;
+mod reader_behind_reader;
+mod readers_first;
 mod reentrant;
+mod renew_deadline;
 mod renewal_logged;
 mod renewal_outlives;
 mod scripted;
 mod setnx;
 mod shared_token;
+mod stale_observer;
 mod started_at;
 mod string_tokens;
 mod subject;
@@ -216,7 +223,9 @@ mutants! {
     /// A reentrant acquire increments the token, and the outer write is refused.
     Reentrant = "reentrant", B21 in reentrant,
         from "Redisson's `RFencedLock`", shows [], found by "holder accepted"
-        => Exhibit::worker::<reentrant::Reentrant>().only_on(System::REDIS),
+        => Exhibit::worker::<reentrant::Reentrant>()
+            .only_on(System::REDIS)
+            .suited(reentrant::nest_sections),
     /// The counter is deleted with the lock.
     CounterDeleted = "counter-deleted", B22 in counter_deleted,
         from "Redisson's `RFencedLock`", shows [Verdict::TokenRegressed]
@@ -341,6 +350,38 @@ mutants! {
     UnorderedKeys = "unordered-keys", R16 in unordered_keys,
         from "common where one account pays to another", shows [Verdict::Stuck]
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
+    /// A leader that can't renew leads until a deadline of its own, which is longer than its lease.
+    RenewDeadline = "renew-deadline", R19 in renew_deadline,
+        from "elections whose `renewDeadline` is not below `leaseDuration`", shows [Verdict::Unheld]
+        => Exhibit::redis::<renew_deadline::RenewDeadline>()
+            .and_etcd::<renew_deadline::RenewDeadline>()
+            .suited(renew_deadline::campaign),
+    /// An observer of an election asks the primary and a replica, and believes the last answer.
+    StaleObserver = "stale-observer", R20 in stale_observer,
+        from "reads of any server, as with Consul's `stale`", shows [Verdict::TermRegressed]
+        => Exhibit::worker::<stale_observer::StaleObserver>()
+            .only_on(System::REDIS)
+            .suited(stale_observer::observe),
+    /// The leases of readers never end: one that crashes bars writers for ever.
+    EternalReaders = "eternal-readers", R17 in eternal_readers,
+        from "recipes that count readers with `INCR` and `DECR`", shows [Verdict::Stuck]
+        => Exhibit::redis::<eternal_readers::EternalReaders>().counting().of_readers(),
+    /// A reader in a queue goes in behind a reader that waits for a writer.
+    ReaderBehindReader = "reader-behind-reader", R18 in reader_behind_reader,
+        from "common where readers look at the entry ahead", shows [Verdict::TwoValid]
+        => Exhibit::etcd::<reader_behind_reader::ReaderBehindReader>().of_readers(),
+    /// Readers go in while a writer waits: if they keep coming, it is never served.
+    ReadersFirst = "readers-first", R30 in readers_first,
+        from "Courtois, Heymans, Parnas: the first problem", shows [Verdict::Stuck]
+        => Exhibit::redis::<readers_first::ReadersFirst>().counting().of_readers(),
+    /// A reentrant lock does not count its sections: the first one to leave releases it.
+    InnerRelease = "inner-release", R21 in inner_release,
+        from "common where \"acquired already\" is a flag", shows [Verdict::AfterRelease]
+        => Exhibit::worker::<inner_release::InnerRelease>().suited(reentrant::nest_sections),
+    /// A waiter for a result computes it as soon as it has the lock, and does not look whether it is there.
+    NoSecondLook = "no-second-look", R22 in no_second_look,
+        from "caches that lock on a miss and do not look again", shows [], found by "one flight"
+        => Exhibit::worker::<no_second_look::NoSecondLook>().suited(no_second_look::fly),
     /// A cron is guarded by a lock alone: after its release, another machine runs the tick again.
     LockOnlyCron = "lock-only-cron", R24 in lock_only_cron,
         from "ShedLock without `lockAtLeastFor`", shows [Verdict::RanTwice]

@@ -10,7 +10,7 @@ use sim::{
 };
 
 use super::Mutant;
-use crate::{Arm, Lab, Options, System};
+use crate::{Arm, Lab, Options, System, validate};
 
 /// The laboratory in one arm, with one mistake or none.
 #[derive(Clone, Debug)]
@@ -54,6 +54,9 @@ impl Museum {
         if let Some(mutant) = mutant {
             mutant.suit(&mut schedule.options);
         }
+        if validate(&schedule).is_err() {
+            without_unfit(&mut schedule);
+        }
         schedule
     }
 
@@ -62,6 +65,16 @@ impl Museum {
         match self.mutant {
             Some(mutant) => Ok(Some(mutant)),
             None => named(options),
+        }
+    }
+}
+
+/// Drops the faults that no longer suit a schedule whose options were changed.
+fn without_unfit(schedule: &mut Schedule<Options>) {
+    for fault in std::mem::take(&mut schedule.faults) {
+        schedule.faults.push(fault);
+        if validate(schedule).is_err() {
+            schedule.faults.pop();
         }
     }
 }

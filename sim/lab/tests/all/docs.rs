@@ -1,6 +1,6 @@
-//! `docs/redlock.md` agrees with the schedules' demands and with their runs.
+//! `docs/redlock.md` and `docs/decide.md` agree with the schedules' demands and with their runs.
 //!
-//! These tests read three things in the page. *Links* to schedules: `](../seeds/NAME.toml)`. *Claims*: code
+//! These tests read three things in the pages. *Links* to schedules: `](../seeds/NAME.toml)`. *Claims*: code
 //! of the form `verdicts; accepted worker:token, …; refused worker:token, …`, in the line of a link to the
 //! schedule, first with fencing off, then on. *Traces*: blocks that begin with three backticks and
 //! `trace seeds/NAME.toml off` (or `on`).
@@ -17,13 +17,16 @@ use crate::support::corpus;
 
 const PAGE: &str = "docs/redlock.md";
 
-/// Prefixes of the names of the schedules that the page must link to.
+/// The pages with claims.
+const PAGES: [&str; 2] = [PAGE, "docs/decide.md"];
+
+/// Prefixes of the names of the schedules that the page about Redlock must link to.
 const OF_THE_DEBATE: [&str; 5] =
     ["redlock-", "majority-crash", "clock-step-or-slew-", "gc-pause", "failover-lost-lock"];
 
 #[test]
 fn every_schedule_of_the_debate_is_linked_and_claimed() {
-    let page = Page::load();
+    let page = Page::load(PAGE);
     let linked: BTreeSet<_> = page.links().filter_map(|target| schedule_of(&target)).collect();
     let claimed: BTreeSet<_> = page.claims().iter().filter_map(|claim| claim.schedule.clone()).collect();
     let mut problems = Vec::new();
@@ -45,19 +48,18 @@ fn every_schedule_of_the_debate_is_linked_and_claimed() {
 
 #[test]
 fn every_claim_agrees_with_its_schedule_and_its_run() {
-    let page = Page::load();
     let mut problems = Vec::new();
-    let claims = page.claims();
-    assert!(!claims.is_empty(), "{PAGE} claims nothing");
-    for claim in &claims {
-        problems.extend(false_claim(claim));
+    for page in PAGES.map(Page::load) {
+        let claims = page.claims();
+        assert!(!claims.is_empty(), "{} claims nothing", page.path);
+        problems.extend(claims.iter().flat_map(|claim| false_claim(page.path, claim)));
     }
     none_of(&problems, "claims are false");
 }
 
 #[test]
 fn every_trace_is_an_excerpt_of_its_run() {
-    let page = Page::load();
+    let page = Page::load(PAGE);
     let mut problems = Vec::new();
     assert!(!page.traces.is_empty(), "{PAGE} shows no trace");
     for trace in &page.traces {
@@ -71,8 +73,8 @@ fn none_of(problems: &[String], what: &str) {
 }
 
 /// Returns the differences between the claim and the schedule or its run.
-fn false_claim(claim: &Claim) -> Vec<String> {
-    let at = format!("{PAGE}:{}", claim.line);
+fn false_claim(page: &str, claim: &Claim) -> Vec<String> {
+    let at = format!("{page}:{}", claim.line);
     let Some(name) = &claim.schedule else {
         return vec![format!("{at}: no link to a schedule precedes {:?} in its line", claim.text)];
     };
@@ -204,16 +206,17 @@ impl Trace {
     }
 }
 
-/// The page: its prose (the tables included) and its traces, each line with its number.
+/// A page: its prose (the tables included) and its traces, each line with its number.
 struct Page {
+    path: &'static str,
     prose: Vec<(usize, String)>,
     traces: Vec<Trace>,
 }
 
 impl Page {
-    fn load() -> Self {
-        let text = std::fs::read_to_string(root().join(PAGE)).unwrap();
-        let mut page = Self { prose: Vec::new(), traces: Vec::new() };
+    fn load(path: &'static str) -> Self {
+        let text = std::fs::read_to_string(root().join(path)).unwrap();
+        let mut page = Self { path, prose: Vec::new(), traces: Vec::new() };
         let mut block: Option<Trace> = None;
         for (line, number) in text.lines().zip(1..) {
             match (&mut block, line.strip_prefix("```")) {
@@ -225,13 +228,13 @@ impl Page {
                 (None, None) => {
                     assert!(
                         line.matches('`').count() % 2 == 0,
-                        "{PAGE}:{number}: the line opens code and does not close it"
+                        "{path}:{number}: the line opens code and does not close it"
                     );
                     page.prose.push((number, line.to_owned()));
                 }
             }
         }
-        assert!(block.is_none(), "{PAGE}: a block is not closed");
+        assert!(block.is_none(), "{path}: a block is not closed");
         page.traces.retain(|block| block.info.starts_with("trace"));
         page
     }

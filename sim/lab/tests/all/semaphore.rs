@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use history::Name;
 use lab::museum::{Museum, Mutant};
-use lab::{Arm, Options, System, Worker, run, schedule};
+use lab::{Arm, Options, ReleaseMode, System, Worker, run, schedule};
 use sim::explore::{Portfolio, explore};
 use sim::{Kind, Report, Schedule, Span};
 
@@ -82,12 +82,30 @@ fn the_servers_tell_of_each_permit() {
 #[test]
 fn a_permit_that_nobody_releases_expires_at_its_server() {
     let mut schedule = contended(System::REDIS, 1);
-    schedule.options.workers[0].release = lab::ReleaseMode::None;
+    schedule.options.workers[0].release = ReleaseMode::None;
     let report = run(&schedule, Arm::Unfenced, 1).unwrap();
     let is_expired = |event: &history::Event| matches!(event.kind, Kind::KeyExpired { owner: Some(_), .. });
     let at = report.events.iter().find(|event| is_expired(event)).map(|event| event.at.0 / 1_000_000);
     let at = at.unwrap_or_else(|| panic!("it expires:\n{}", report.trace()));
     assert!((2000..2400).contains(&at), "at {at} ms:\n{}", report.trace());
+}
+
+/// The permit of the first is left to its TTL, longer after the last renewal than the second needs: a run
+/// that ended with the release of the second would accuse the lock of the first as `stuck`.
+#[test]
+fn a_run_lasts_until_every_permit_is_free() {
+    for system in SYSTEMS {
+        let mut schedule = contended(system, 2);
+        let [first, second] = &mut schedule.options.workers[..] else { panic!("two workers") };
+        (first.work, first.renew, first.release) = (Span::from_millis(4300), true, ReleaseMode::None);
+        second.work = Span::from_millis(4500);
+        second.renew = true;
+        let report = run(&schedule, Arm::Fenced, 1).unwrap();
+        assert_eq!(report.kinds(), [].into(), "{system}:\n{}", report.trace());
+        let ends =
+            |event: &&history::Event| matches!(event.kind, Kind::KeyDeleted { .. } | Kind::KeyExpired { .. });
+        assert_eq!(report.events.iter().filter(ends).count(), 2, "{system}:\n{}", report.trace());
+    }
 }
 
 /// The twins of these mistakes are the library's semaphores.

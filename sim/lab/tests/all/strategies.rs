@@ -146,6 +146,10 @@ fn every_workload_and_mode_is_drawn() {
         let has = [
             ("cas", worker(|worker| worker.mode.name() == "cas")),
             ("several keys at once", worker(|worker| worker.locks_several())),
+            ("an election", worker(|worker| worker.leads())),
+            ("an observer", worker(|worker| worker.observes())),
+            ("nested sections", worker(|worker| worker.nests().is_some())),
+            ("flights", worker(|worker| worker.flies())),
             ("renewal cap", worker(|worker| worker.renew_cap.is_some())),
             ("time to live of its own", worker(|worker| worker.ttl.is_some())),
             ("one worker", options.workers.len() == 1),
@@ -163,7 +167,7 @@ fn every_workload_and_mode_is_drawn() {
         ];
         seen.extend(has.into_iter().filter(|(_, is)| *is).map(|(name, _)| name));
     }
-    assert_eq!(seen.len(), 16, "{seen:?}");
+    assert_eq!(seen.len(), 20, "{seen:?}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Finds the locks among the keys, for the history.
 //!
 //! A lock `NAME` is the queue of the keys `lock/v1/NAME/…`, in the order of their create revisions; the first
-//! one holds it, or of a semaphore as many as there are permits ([`EtcdHost::permits`]). That is the layout
-//! of our lock library, and of etcd's own Lock service for the name `lock/v1/NAME`. A world may name further
-//! keys and queues ([`EtcdHost::lock_key`], [`EtcdHost::lock_queue`]).
+//! one holds it, or of a semaphore as many as there are permits ([`EtcdHost::permits`]). If the first one is
+//! a reader (`~read-…`), all readers before the first writer hold it. That is the layout of our lock library,
+//! and of etcd's own Lock service for the name `lock/v1/NAME`. A world may name further keys and queues
+//! ([`EtcdHost::lock_key`], [`EtcdHost::lock_queue`]).
 //!
 //! [`EtcdHost::lock_key`]: super::EtcdHost::lock_key
 //! [`EtcdHost::lock_queue`]: super::EtcdHost::lock_queue
@@ -160,11 +161,25 @@ impl Named {
 #[derive(Debug, Default)]
 pub(super) struct LockView {
     named: Named,
-    queues: BTreeMap<String, BTreeMap<i64, Entry>>,
+    queues: BTreeMap<String, Queue>,
+}
+
+/// The entries of a queue by their create revisions.
+#[derive(Debug, Default)]
+struct Queue(BTreeMap<i64, Entry>);
+
+impl Queue {
+    /// Returns the entries that hold the lock, with their create revisions: the first ones, one for each
+    /// permit, or the readers before the first writer.
+    fn holders(&self, permits: usize) -> impl Iterator<Item = (&i64, &Entry)> {
+        let readers = self.0.values().take_while(|entry| entry.is_reader).count();
+        self.0.iter().take(if readers > 0 { readers } else { permits })
+    }
 }
 
 #[derive(Debug)]
 struct Entry {
+    is_reader: bool,
     owner: String,
     client: String,
     lease: i64,
@@ -197,7 +212,7 @@ impl LockView {
         let Some(Found { name, last, is_single }) = self.named.find(&change.kv.key) else { return };
         let permits = self.named.permits(name);
         let queue = self.queues.entry(name.to_owned()).or_default();
-        let holders: Vec<i64> = queue.keys().take(permits).copied().collect();
+        let holders: Vec<i64> = queue.holders(permits).map(|(token, _)| *token).collect();
         if change.is_delete {
             let position = change.former.as_ref().map_or(0, |kv| kv.create_revision);
             let what = match holders.contains(&position) {
@@ -205,21 +220,22 @@ impl LockView {
                 true if cause.is_expired => LockEvent::Expired,
                 true => LockEvent::Deleted,
             };
-            changes.extend(queue.remove(&position).map(|entry| entry.change(name, what)));
+            changes.extend(queue.0.remove(&position).map(|entry| entry.change(name, what)));
         } else {
             let (owner, client) = (owner(&change.kv, last), cause.client.to_owned());
-            let entry = Entry { owner, client, lease: change.kv.lease };
+            let is_reader = last.starts_with(LockKey::ETCD_READER);
+            let entry = Entry { is_reader, owner, client, lease: change.kv.lease };
             if is_single {
                 changes.extend(entry.overwritten(name, change, &ttl));
             }
-            queue.insert(change.kv.create_revision, entry);
+            queue.0.insert(change.kv.create_revision, entry);
         }
-        let granted = queue.iter().take(permits).filter(|(token, _)| !holders.contains(token));
+        let granted = queue.holders(permits).filter(|(token, _)| !holders.contains(token));
         changes.extend(granted.map(|(token, entry)| {
             let token = u64::try_from(*token).unwrap_or_default();
             entry.change(name, LockEvent::Granted { token, ttl_millis: ttl(entry.lease) })
         }));
-        if queue.is_empty() {
+        if queue.0.is_empty() {
             self.queues.remove(name);
         }
     }
@@ -234,7 +250,8 @@ impl LockView {
     ) {
         let names = keys.filter_map(|key| self.named.find(key)).map(|found| found.name);
         for name in names {
-            let holders = self.queues.get(name).into_iter().flatten().take(self.named.permits(name));
+            let permits = self.named.permits(name);
+            let holders = self.queues.get(name).into_iter().flat_map(|queue| queue.holders(permits));
             let extended = holders.filter(|(_, entry)| entry.lease == lease);
             changes.extend(extended.map(|(_, entry)| entry.change(name, LockEvent::Extended { ttl_millis })));
         }

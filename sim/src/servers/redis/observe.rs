@@ -103,6 +103,7 @@ impl Observer for LockView {
 enum Part {
     Owner,
     Fence,
+    /// The permits of a semaphore, or the readers beside a writer.
     Permits,
 }
 
@@ -228,12 +229,12 @@ fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
     match dlock::LockKey::split_stored(key)? {
         (name, "owner") => Some((name, Part::Owner)),
         (name, "fence") => Some((name, Part::Fence)),
-        (name, "permits") => Some((name, Part::Permits)),
+        (name, "permits" | "readers") => Some((name, Part::Permits)),
         _ => None,
     }
 }
 
-/// Returns true if `key` is the sorted set of a semaphore's permits.
+/// Returns true if `key` is the sorted set of a semaphore's permits, or of the readers of a lock.
 fn is_permits(key: &[u8]) -> bool {
     matches!(lock_of(key), Some((_, Part::Permits)))
 }

@@ -96,7 +96,8 @@ pub trait Observer: Send + Sync {
 impl Observer for () {}
 
 /// Records the changes of locks in the history. A lock is granted when an entry becomes the first of its
-/// queue, of a semaphore one of those with a permit; it ends when that entry is removed.
+/// queue, of a semaphore one of those with a permit, or one of the readers before the first writer; it ends
+/// when that entry is removed.
 ///
 /// It knows the queues of [`dlock_zookeeper::path`], whose entries hold the owner token, and the nodes that
 /// the world has named ([`super::ZooKeeperHost::lock_key`]). It ignores all others. The
@@ -104,11 +105,25 @@ impl Observer for () {}
 #[derive(Debug, Default)]
 pub struct LockView {
     named: Mutex<Named>,
-    queues: Mutex<BTreeMap<String, BTreeMap<u32, Entry>>>,
+    queues: Mutex<BTreeMap<String, Queue>>,
+}
+
+/// The entries of a queue by their numbers.
+#[derive(Debug, Default)]
+struct Queue(BTreeMap<u32, Entry>);
+
+impl Queue {
+    /// Returns the numbers of the entries that hold the lock: the first ones, one for each permit, or the
+    /// readers before the first writer.
+    fn holders(&self, permits: usize) -> Vec<u32> {
+        let readers = self.0.values().take_while(|entry| entry.is_reader).count();
+        self.0.keys().take(if readers > 0 { readers } else { permits }).copied().collect()
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
+    is_reader: bool,
     owner: String,
     client: String,
     zxid: i64,
@@ -152,7 +167,9 @@ impl LockView {
         match change {
             Change::Created { path, data, zxid, timeout } => {
                 let owner = String::from_utf8_lossy(data).into_owned();
-                let entry = Entry { owner, client: client.to_owned(), zxid: *zxid, timeout: *timeout };
+                let (client, zxid, timeout) = (client.to_owned(), *zxid, *timeout);
+                let is_reader = path.rsplit('/').next().is_some_and(path::is_reader);
+                let entry = Entry { is_reader, owner, client, zxid, timeout };
                 self.joined(path, entry).into_iter().collect()
             }
             Change::Deleted { path, cause, .. } => self.left(client, path, *cause),
@@ -171,9 +188,8 @@ impl LockView {
         let (name, number) = self.lock_entry(path, entry.timeout.is_some())?;
         let mut queues = lock(&self.queues);
         let queue = queues.entry(name.clone()).or_default();
-        queue.insert(number, entry.clone());
-        let is_granted = queue.keys().take(self.permits_of(&name)).any(|holder| *holder == number);
-        is_granted.then(|| granted(&name, &entry))
+        queue.0.insert(number, entry.clone());
+        queue.holders(self.permits_of(&name)).contains(&number).then(|| granted(&name, &entry))
     }
 
     fn permits_of(&self, name: &str) -> usize {
@@ -185,19 +201,22 @@ impl LockView {
         let mut queues = lock(&self.queues);
         let Some(queue) = queues.get_mut(&name) else { return Vec::new() };
         let permits = self.permits_of(&name);
-        let had_permit = queue.keys().take(permits).any(|holder| *holder == number);
-        let Some(entry) = queue.remove(&number) else { return Vec::new() };
-        // The one that moves up.
-        let next = queue.values().nth(permits.saturating_sub(1)).cloned();
-        if queue.is_empty() {
+        let holders = queue.holders(permits);
+        let Some(entry) = queue.0.remove(&number) else { return Vec::new() };
+        // Those that move up: readers, too, if a writer that waited is gone.
+        let next = queue.holders(permits).into_iter().filter(|holder| !holders.contains(holder));
+        let next: Vec<_> = next.filter_map(|number| queue.0.get(&number)).cloned().collect();
+        if queue.0.is_empty() {
             queues.remove(&name);
         }
-        if !had_permit {
-            let position = u64::try_from(entry.zxid).ok();
-            return vec![Kind::WaiterGone { key: hashed(&name), owner: owner(&entry), position }];
-        }
-        let next = next.map(|next| granted(&name, &next));
-        [removed(client, &name, &entry, cause)].into_iter().chain(next).collect()
+        let gone = match holders.contains(&number) {
+            true => removed(client, &name, &entry, cause),
+            false => {
+                let position = u64::try_from(entry.zxid).ok();
+                Kind::WaiterGone { key: hashed(&name), owner: owner(&entry), position }
+            }
+        };
+        [gone].into_iter().chain(next.iter().map(|next| granted(&name, next))).collect()
     }
 }
 

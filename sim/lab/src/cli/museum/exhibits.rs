@@ -84,9 +84,11 @@ fn later(results: &Results) -> String {
         return String::new();
     }
     let names: Vec<String> = names.into_iter().collect();
+    // A line has room for three of the longest names.
+    let lines: Vec<String> = names.chunks(3).map(|names| names.join(", ")).collect();
     format!(
         "Measured by another version of the simulator than the others, which draws other options:\n{}.\n",
-        names.join(", ")
+        lines.join(",\n")
     )
 }
 

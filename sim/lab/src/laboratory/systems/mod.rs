@@ -247,6 +247,11 @@ pub(super) trait LockSystem: Sync {
         false
     }
 
+    /// Returns true if the library's lock can have readers and a writer.
+    fn has_readers(&self) -> bool {
+        self.has_permits()
+    }
+
     /// Returns true if the servers may lose a key by eviction.
     fn evicts(&self) -> bool {
         false

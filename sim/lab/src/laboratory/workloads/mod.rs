@@ -15,13 +15,26 @@ use super::worker::{ReadMode, Worker, WorkerMode};
 
 mod cas;
 mod cron;
+mod election;
 mod lock;
+mod observe;
 mod read;
+mod reentrant;
 mod several;
+mod single_flight;
 
 /// All workloads.
-const WORKLOADS: &[&dyn Workload] =
-    &[&lock::Locking, &cas::Updating, &read::Reading, &several::Several, &cron::Firing];
+const WORKLOADS: &[&dyn Workload] = &[
+    &lock::Locking,
+    &cas::Updating,
+    &read::Reading,
+    &several::Several,
+    &election::Campaigning,
+    &observe::Observing,
+    &reentrant::Nesting,
+    &single_flight::Flying,
+    &cron::Firing,
+];
 
 /// A workload: the rounds of a worker.
 pub(super) trait Workload: Sync {

@@ -9,7 +9,7 @@ use sim::Schedule;
 use crate::support::{case, corpus};
 
 /// The schedules whose traces are kept: short ones that together have every system and every kind of fault.
-const READ: [&str; 20] = [
+const READ: [&str; 22] = [
     // One Redis: pauses, a crash, a clean stop, a lost reply, a delay, a failover, dropped acquires.
     "gc-pause",
     "token-order",
@@ -23,6 +23,10 @@ const READ: [&str; 20] = [
     "lost-call",
     "repeated-acquire",
     "cancelled-acquire",
+    // A key that an operator takes away.
+    "exercise-1-stale-renewal",
+    // Work that is dropped in the middle.
+    "exercise-3-shutdown",
     // Updates without a lock.
     "cas-low-contention",
     // Five Redis: partitions, and clocks that step, run fast or are slewed.

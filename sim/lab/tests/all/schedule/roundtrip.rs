@@ -157,18 +157,18 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 fn worker() -> impl Strategy<Value = Worker> {
-    let times = (span(), span(), span(), span(), of(span()), of(span()));
-    let modes = (select(ReadMode::ALL), select(ReleaseMode::ALL), any::<[bool; 3]>());
+    let times = (span(), span(), span(), of(span()), span(), of(span()), of(span()));
+    let modes = (select(ReadMode::ALL), select(ReleaseMode::ALL), any::<[bool; 4]>());
     let mode = select(WorkerMode::names().map(WorkerMode::new).collect::<Vec<_>>());
-    let mode = (mode, of(any::<u32>()), vec(text(), 0..3));
+    let mode = (mode, of(any::<u32>()), vec(text(), 0..3), any::<[Option<u32>; 2]>());
     let counts = (any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..4));
     (name(), of(text()), times, modes, counts, mode).prop_map(|(name, key, times, modes, counts, mode)| {
-        let (mode, attempts, keys) = mode;
-        let (starts, think, deadline, work, ttl, renew_cap) = times;
-        let (read, release, [check, renew, retry_put]) = modes;
+        let (mode, attempts, keys, [depth, fails]) = mode;
+        let (starts, think, deadline, retry_every, work, ttl, renew_cap) = times;
+        let (read, release, [check, renew, retry_put, shared]) = modes;
         let (rounds, writes, cancel_at) = counts;
         let base = Worker { name, key, starts, think, deadline, work, ttl, renew_cap, ..Worker::default() };
-        let base = Worker { mode, attempts, keys, ..base };
+        let base = Worker { mode, attempts, keys, depth, fails, shared, retry_every, ..base };
         Worker { read, release, check, renew, retry_put, rounds, writes, cancel_at, ..base }
     })
 }
@@ -234,18 +234,29 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
         any::<u64>(),
         span(),
         of(span()),
-        of(2..10u32),
+        (of(2..10u32), any::<bool>()),
         vec(text(), 0..3),
         span(),
         of(span()),
     );
     let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), of(core()), expect(), cron());
     (head, body, vec(any::<u64>(), 0..3)).prop_map(|(head, body, rekey)| {
-        let (about, system, seed, ttl, drift_margin, permits, keys, limit, within) = head;
+        let (about, system, seed, ttl, drift_margin, (permits, readers), keys, limit, within) = head;
         let ((network, redis, etcd, resource), mutant, workers, faults, core, expect, cron) = body;
         let options = Options::new(system, ttl, workers);
-        let options =
-            Options { drift_margin, permits, keys, within, mutant, redis, etcd, resource, cron, ..options };
+        let options = Options {
+            drift_margin,
+            permits,
+            readers,
+            keys,
+            within,
+            mutant,
+            redis,
+            etcd,
+            resource,
+            cron,
+            ..options
+        };
         let rekey = rekey.into_iter().enumerate();
         let rekey = rekey.map(|(at, seed)| Rekey { at: Span::from_secs(at as u64), seed }).collect();
         Schedule { about, seed, rekey, limit, network, faults, core, expect, options }

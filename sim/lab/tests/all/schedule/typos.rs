@@ -271,6 +271,8 @@ fn impossible_workers_are_refused() {
     refused("rounds = 2", "writes = 0", "14: `writes` of `a` is 0: it must be 1 at least");
     let late = "19: `b` starts at 2m, when the run is over (`limit` = 1m)";
     refused(r#"starts = "100ms""#, r#"starts = "2m""#, late);
+    let never = "14: `retry_every` of `a` is 0s: give it some time";
+    refused("rounds = 2", r#"retry_every = "0s""#, never);
     let cap = "14: `renew_cap` needs `renew = true`: `a` does not renew";
     refused("rounds = 2", r#"renew_cap = "1s""#, cap);
     let zero = "14: `cancel_at` of `a` holds a 0: pendings are counted from 1";
@@ -295,6 +297,7 @@ fn options_of_another_worker_mode_are_refused() {
     };
     refused(starts, r#"mode = "cas""#, &idle("read", 20).replace('%', "b"));
     for (field, value) in [
+        ("retry_every", "\"1ms\""),
         ("ttl", "\"1s\""),
         ("renew", "true"),
         ("renew_cap", "\"1s\""),
@@ -364,12 +367,12 @@ fn files_that_are_missing_or_not_toml_are_refused() {
     assert_eq!(error, "seeds/none.toml: No such file or directory (os error 2)");
 }
 
-const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `permits`, `keys`, `within`, `mutant`, \
-                          `tls`, `redis`, `etcd`, `resource`, `cron`, `worker`; every schedule has `about`, `seed`, \
-                          `rekey`, `limit`, `network`, `core`, `expect`, `fault`";
+const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `permits`, `readers`, `keys`, `within`, \
+                          `mutant`, `tls`, `redis`, `etcd`, `resource`, `cron`, `worker`; every schedule has `about`, \
+                          `seed`,                           `rekey`, `limit`, `network`, `core`, `expect`, `fault`";
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, \
-                             `keys`, `think`, `deadline`, `work`, `ttl`, `check`, `read`, `renew`, \
-                             `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
+                             `keys`, `depth`, `fails`, `think`, `shared`, `deadline`, `retry_every`, `work`, `ttl`, \
+                             `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
 const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, \
                             `waiting`, `version`, `upgrade`";
 

@@ -4,7 +4,7 @@ use lab::{Arm, draw, run};
 use sim::Report;
 
 /// Returns everything that a run records, as text; a line for each event.
-fn record(report: &Report) -> String {
+pub fn record(report: &Report) -> String {
     let mut text = Vec::new();
     for event in &report.events {
         event.write_json(&mut text).unwrap();

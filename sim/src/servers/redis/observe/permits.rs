@@ -1,6 +1,9 @@
 //! The permits of semaphores on a server: the owners in the sorted sets of their keys, and the end of each
 //! lease.
 //!
+//! The leases for reading of a lock for readers and a writer are stored in the same form, and count as
+//! permits here.
+//!
 //! A permit stays in its sorted set until the next script removes it. Its lease is over before, by the score:
 //! that is the time at which it counts as expired.
 

@@ -1,0 +1,137 @@
+//! `docs/decide.md` agrees with the runs: its commands, the output that it shows, and its figures. The claims
+//! about its schedules are read by `docs`.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use history::Kind;
+use lab::Arm;
+use sim::{Event, Report};
+
+use crate::support::case;
+
+const PAGE: &str = "docs/decide.md";
+
+/// The head of each command in the page.
+const CARGO: &str = "cargo run --release -- ";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+}
+
+fn page() -> String {
+    std::fs::read_to_string(root().join(PAGE)).unwrap()
+}
+
+/// Runs a command of the page; returns its output. It must succeed.
+fn run(command: &str) -> String {
+    let arguments = command.strip_prefix(CARGO).unwrap_or_else(|| panic!("{command}: begin with {CARGO}"));
+    let mut sim = Command::new(env!("CARGO_BIN_EXE_sim"));
+    let output = sim.args(arguments.split_whitespace()).current_dir(root()).output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{command}\n{stdout}");
+    stdout
+}
+
+#[test]
+fn the_commands_run_and_print_what_the_page_shows() {
+    let page = page();
+    let blocks: Vec<&str> =
+        page.split("```").skip(1).step_by(2).map(|block| block.trim_matches('\n')).collect();
+    let (mut replayed, mut shown) = (0, 0);
+    let mut before = String::new();
+    for block in blocks {
+        if !block.starts_with(CARGO) {
+            assert_eq!(block, before.trim_end(), "{PAGE} shows another output");
+            shown += 1;
+            continue;
+        }
+        before = block.lines().map(run).collect();
+        replayed += block.matches(" replay seeds/exercise-").count();
+    }
+    assert_eq!((replayed, shown), (5, 1), "the page has lost commands");
+}
+
+#[test]
+fn every_row_of_a_table_has_a_link() {
+    let page = page();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+    let is_head = |at: usize| rows.get(at + 1).is_some_and(|next| next.starts_with("|--"));
+    for (at, row) in rows.iter().enumerate() {
+        let is_rule = row.starts_with("|--");
+        assert!(is_rule || is_head(at) || row.contains("]("), "a claim without evidence: {row}");
+    }
+    assert!(rows.len() > 60, "the page has lost rows");
+}
+
+/// Returns a row of the table of the retry storm.
+fn row(waiters: &str, name: &str) -> String {
+    let report = case(name).run(Arm::Fenced);
+    let grants = report.summary().grants;
+    let last = report.events.iter().rfind(|event| event.process.as_str() == "resource").unwrap();
+    format!(
+        "| [{waiters}](../seeds/{name}.toml) | {} | {} | {:.1} s |",
+        report.commands,
+        report.commands / grants,
+        last.at.0 as f64 / 1e9
+    )
+}
+
+#[test]
+fn the_page_shows_the_figures_of_the_storm() {
+    let page = page();
+    for row in [
+        row("ask every millisecond", "retry-storm"),
+        row("back off, with jitter", "retry-storm-backoff"),
+        row("are woken by a release", "retry-storm-called"),
+    ] {
+        assert!(page.contains(&row), "the page lacks\n{row}");
+    }
+}
+
+#[test]
+fn a_retry_storm_costs_many_times_the_requests_of_backoff() {
+    let [storm, backoff, called] = ["retry-storm", "retry-storm-backoff", "retry-storm-called"]
+        .map(|name| case(name).run(Arm::Fenced).commands);
+    assert!(storm > 20 * backoff && storm > 8 * called, "{storm} {backoff} {called}");
+}
+
+/// Returns the times of the events of `process` that `is_meant` accepts.
+fn times(report: &Report, process: &str, is_meant: impl Fn(&Kind) -> bool) -> Vec<Duration> {
+    let of = |event: &&Event| event.process.as_str() == process && is_meant(&event.kind);
+    report.events.iter().filter(of).map(|event| Duration::from_nanos(event.at.0)).collect()
+}
+
+#[test]
+fn the_watchdog_renews_every_third_and_stops_before_the_lease_ends() {
+    let report = case("exercise-3-watchdog").run(Arm::Fenced);
+    let renewed = times(report, "a", |kind| matches!(kind, Kind::LeaseRenewed { .. }));
+    let failed = times(report, "a", |kind| matches!(kind, Kind::LeaseRenewFailed { .. }));
+    let left = times(report, "a", |kind| matches!(kind, Kind::SectionLeft { .. }));
+    let expired = times(report, "redis-1", |kind| matches!(kind, Kind::KeyExpired { .. }));
+    let third = Duration::from_secs(1);
+    let near = |found: Duration, due: Duration| found.abs_diff(due) < Duration::from_millis(20);
+    assert!(near(renewed[0], third) && near(renewed[1], 2 * third), "{renewed:?}");
+    assert!(
+        !failed.is_empty() && failed[0] < left[0] && left[0] < expired[0],
+        "{failed:?} {left:?} {expired:?}"
+    );
+}
+
+#[test]
+fn the_shutdown_releases_long_before_the_ttl() {
+    let report = case("exercise-3-shutdown").run(Arm::Fenced);
+    let granted = times(report, "b", |kind| matches!(kind, Kind::LeaseAcquired { .. }));
+    assert!(granted[0] < Duration::from_millis(1500), "{granted:?}");
+}
+
+#[test]
+fn failed_acquires_do_not_raise_the_counter() {
+    let report = case("exercise-2-fencing").run(Arm::Fenced);
+    let gave_up = times(report, "c", |kind| matches!(kind, Kind::LeaseNotAcquired { .. }));
+    assert_eq!(gave_up.len(), 1);
+    // The two grants take a dozen commands; the rest are of acquires that found the lock taken.
+    assert!(report.commands > 40, "{}", report.commands);
+    assert_eq!(report.summary().accepted[0].token, 2);
+}

@@ -1,0 +1,88 @@
+//! Workers that share results: on every system they break nothing, whatever the faults, and compute less
+//! often than they ask.
+
+use lab::museum::{Museum, Mutant};
+use lab::{Arm, Lab, Options, System, Worker, WorkerMode, draw_for, run, schedule, validate};
+use sim::explore::violation;
+use sim::{Schedule, Span};
+
+/// The number of drawn schedules on each system.
+const SCHEDULES: u64 = 20;
+
+/// Makes the workers of a drawn schedule share results; the first one fails once.
+fn flying(mut schedule: Schedule<Options>) -> Schedule<Options> {
+    for (number, worker) in schedule.options.workers.iter_mut().enumerate() {
+        let Worker { name, starts, rounds, key, think, deadline, work, .. } = worker.clone();
+        let (mode, fails) = (WorkerMode::new("single_flight"), (number == 0).then_some(1));
+        *worker =
+            Worker { name, mode, fails, starts, rounds, key, think, deadline, work, ..Worker::default() };
+    }
+    // Faults that are aimed at steps of other workloads, or drop their calls.
+    for fault in std::mem::take(&mut schedule.faults) {
+        schedule.faults.push(fault);
+        if validate(&schedule).is_err() {
+            schedule.faults.pop();
+        }
+    }
+    schedule
+}
+
+fn with(workers: Vec<Worker>) -> Schedule<Options> {
+    schedule("single-flight", System::REDIS, Span::from_secs(2), workers)
+}
+
+fn flight(name: &str) -> Worker {
+    Worker { mode: WorkerMode::new("single_flight"), ..Worker::new(name) }
+}
+
+#[test]
+fn flights_break_nothing_under_faults() {
+    for system in System::without_examples() {
+        let (mut accepted, mut rounds) = (0, 0);
+        for seed in 0..SCHEDULES {
+            let schedule = flying(draw_for(system, seed));
+            let report = run(&schedule, Arm::Fenced, seed).unwrap();
+            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
+            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            accepted += report.summary().accepted.len();
+            rounds += schedule.options.workers.iter().map(|worker| worker.rounds as usize).sum::<usize>();
+        }
+        assert!(accepted > SCHEDULES as usize && accepted < rounds, "{system}: {accepted} of {rounds}");
+    }
+}
+
+#[test]
+fn without_a_second_look_results_are_computed_again() {
+    for system in System::without_examples() {
+        let (mut again, mut twin) = (0, 0);
+        for seed in 0..SCHEDULES {
+            let mut schedule = flying(draw_for(system, seed));
+            schedule.options.workers.iter_mut().for_each(|worker| worker.fails = None);
+            let mistaken = Museum::new(Arm::Fenced).with(Mutant::NoSecondLook);
+            let accused = |museum: &Museum| {
+                let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();
+                report.findings.iter().any(|finding| finding.check == "one flight")
+            };
+            again += u64::from(accused(&mistaken));
+            twin += u64::from(accused(&mistaken.twin()));
+        }
+        assert!(again > 0 && twin == 0, "{system}: {again} computed again, of the twin {twin}");
+    }
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused() {
+    let refused = |workers| run(&with(workers), Arm::Fenced, 1).unwrap_err().to_string();
+    let cases = [
+        (
+            vec![Worker { check: false, ..flight("a") }],
+            "`check` does not apply to `mode = \"single_flight\"`",
+        ),
+        (vec![Worker { fails: Some(1), ..Worker::new("a") }], "`fails` needs `mode = \"single_flight\"`"),
+        (vec![flight("a"), Worker::new("b")], "`a` keeps results in the resource that `b` writes"),
+    ];
+    for (workers, problem) in cases {
+        let error = refused(workers);
+        assert!(error.contains(problem), "{problem}: {error}");
+    }
+}
