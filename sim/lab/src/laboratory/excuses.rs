@@ -22,7 +22,8 @@ use super::worker::{ReadMode, ReleaseMode};
 ///   prevent them.
 /// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: fencing of writes alone
 ///   does not prevent them.
-/// - The same verdicts, if a resource that keeps its tokens in memory is restarted. A search draws no such fault, but shrinking could come to one.
+/// - The same verdicts, if a resource that keeps its tokens in memory is restarted. A search draws no such
+///   fault, but shrinking could come to one.
 /// - The verdicts that its faults explain, and the crashes of servers outside its core:
 ///   [`Action::excuses`](sim::faults::Action::excuses).
 ///   `token_regressed` if the counter may be lost (the writes of the regressed grants are then refused;
