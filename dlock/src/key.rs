@@ -24,6 +24,9 @@ pub(crate) const PERMITS: &str = "}:permits";
 /// The end of the key with the tokens of these owners.
 pub(crate) const TOKENS: &str = "}:tokens";
 
+/// The end of the fencing counter that many locks share. In place of a lock's name it has the tag of a slot.
+pub(crate) const SHARED: &str = "}:shared";
+
 /// The end of the channel on which releases are published.
 pub(crate) const FREED: &str = "}:freed";
 
@@ -212,8 +215,13 @@ impl LockKey {
     /// Returns the Redis key or channel that ends in `part`, in pieces, which can be written without an
     /// allocation.
     pub(crate) fn stored<'a>(&'a self, part: &'a str) -> [&'a str; 3] {
-        [PREFIX, &self.0.name, part]
+        stored_as(&self.0.name, part)
     }
+}
+
+/// Returns the Redis key or channel of the lock called `name` that ends in `part`, in pieces.
+pub(crate) const fn stored_as<'a>(name: &'a str, part: &'a str) -> [&'a str; 3] {
+    [PREFIX, name, part]
 }
 
 impl fmt::Display for LockKey {

@@ -35,6 +35,9 @@ pub enum SetupError {
         /// Its address.
         address: String,
     },
+    /// The tokens of Redlock come from the counters of its nodes, each key its own.
+    #[error("Redlock has no shared counters: take TokenSource::Counter or ServerTime, or Redis with Shared")]
+    SharedCounter,
     /// A timeout of zero gives up every request.
     #[error("a node timeout of zero gives every node up: give the slowest round trip of a node, or None")]
     NodeTimeoutZero,

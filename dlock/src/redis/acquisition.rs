@@ -18,6 +18,7 @@ use super::readers;
 use super::reply::{self, Grant};
 use super::requests::Requests;
 use super::script::{Arg, Call, Own, Script, StoredKey};
+use super::shared::{self, Counter};
 use super::unfenced;
 use crate::backend::{Acquisition, Answer, Claim, Released, Renewal, Share};
 use crate::error::BackendError;
@@ -46,6 +47,8 @@ pub struct RedisAcquisition<R: Runtime> {
     beside: Vec<FencingToken>,
     /// True if a request of a writer was refused, so that it may bar readers.
     bars_readers: bool,
+    /// The value that the server stores for the lease, if that is more than the owner token.
+    stored: Option<Box<str>>,
 }
 
 impl<R: Runtime> Acquisition for RedisAcquisition<R> {
@@ -59,6 +62,7 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         let (grant, since) = match self.tokens {
             TokenSource::Counter => self.request_by_counter(deadline).await?,
             TokenSource::ServerTime => self.request_by_time(deadline).await?,
+            TokenSource::Shared => self.request_by_shared(deadline).await?,
         };
         Ok(match grant {
             Grant::New { token } => Answer::Granted { token, since, left: self.claim.ttl },
@@ -91,12 +95,13 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
             return self.renew_by(readers::renew(&self.claim).call(), deadline).await;
         }
         let keys = [StoredKey::owner(key)];
-        let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl)];
+        let stored = self.stored.as_deref().unwrap_or(owner.as_str());
+        let args = [Arg::Text(stored), Arg::Millis(*ttl)];
         self.renew_by(Call { script: &RENEW, keys: &keys, args: &args }, deadline).await
     }
 
     async fn release(&mut self, deadline: Instant) -> Result<Released, BackendError> {
-        let Self { client, claim, requests, waiting, .. } = self;
+        let Self { client, claim, requests, tokens, waiting, .. } = self;
         requests.stop_waiting();
         let (sent, value) = match requests.connection_to_follow() {
             followed if claim.permits > 1 => {
@@ -105,6 +110,10 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
             }
             followed if let Some(share) = claim.share => {
                 let parts = readers::release(claim, share, *waiting == Waiting::Called);
+                release_by(client, followed, &parts, deadline).await
+            }
+            followed if claim.fenced && *tokens == TokenSource::Shared => {
+                let parts = shared::release(claim, *waiting == Waiting::Called);
                 release_by(client, followed, &parts, deadline).await
             }
             None => release(client, claim, deadline).await,
@@ -135,7 +144,8 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
 impl<R: Runtime> RedisAcquisition<R> {
     pub(super) fn new(client: &Arc<Client<R>>, tokens: TokenSource, waiting: Waiting, claim: Claim) -> Self {
         let (client, requests) = (Arc::clone(client), Requests::default());
-        Self { client, tokens, waiting, claim, requests, beside: Vec::new(), bars_readers: false }
+        let (beside, bars_readers, stored) = (Vec::new(), false, None);
+        Self { client, tokens, waiting, claim, requests, beside, bars_readers, stored }
     }
 
     /// Returns whether the server is known to have granted a lease that has not been released since.
@@ -210,6 +220,16 @@ impl<R: Runtime> RedisAcquisition<R> {
         let keys = [StoredKey::owner(&key), StoredKey::fence(&key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(ttl)];
         self.request_by(Call { script: &ACQUIRE_BY_TIME, keys: &keys, args: &args }, deadline).await
+    }
+
+    async fn request_by_shared(&mut self, deadline: Instant) -> Result<(Grant, Instant), BackendError> {
+        let claim = self.claim.clone();
+        let counter = Counter::of(&claim.key);
+        let granted = self.request_by(counter.acquire(&claim).call(), deadline).await?;
+        if let Grant::New { token } | Grant::Known { token, .. } = &granted.0 {
+            self.stored = Some(shared::stored(&claim, *token).into());
+        }
+        Ok(granted)
     }
 
     /// Requests the lease by the script of `call`. Returns as [`RedisAcquisition::note`].

@@ -8,6 +8,7 @@ use redis::Value;
 use super::Redis;
 use super::reply;
 use super::script::{Call, Script, StoredKey};
+use super::shared;
 use crate::error::BackendError;
 use crate::key::LockKey;
 use crate::token::FencingToken;
@@ -36,9 +37,14 @@ impl<R: Runtime> Redis<R> {
     }
 }
 
-/// Reads the answer of `holder.lua`.
+/// Reads the answer of `holder.lua`. A token from a shared counter is stored with the owner.
 fn holder(value: &Value) -> Result<Option<StoredHolder>, BackendError> {
     let Value::Array(items) = value else { return Err(reply::refused(value)) };
+    if let [Value::BulkString(stored), _] = items.as_slice()
+        && let Some((owner, token)) = std::str::from_utf8(stored).ok().and_then(shared::split)
+    {
+        return Ok(Some(StoredHolder { token: reply::token_in(token.as_bytes())?, owner: owner.into() }));
+    }
     match items.as_slice() {
         [] | [Value::BulkString(_)] | [Value::BulkString(_), Value::Nil] => Ok(None),
         [Value::BulkString(owner), Value::BulkString(fence)] => {
@@ -61,6 +67,11 @@ mod tests {
     fn every_answer_of_the_script_is_read() {
         let held = holder(&Value::Array(vec![text("a:7f3c"), text("34")])).unwrap().unwrap();
         assert_eq!((held.token.as_u64(), &*held.owner), (34, "a:7f3c"));
+        let shared = [Value::Nil, text("7")].map(|counter| vec![text("a:7f3c#34"), counter]);
+        for items in shared {
+            let held = holder(&Value::Array(items)).unwrap().unwrap();
+            assert_eq!((held.token.as_u64(), &*held.owner), (34, "a:7f3c"));
+        }
         for free in [vec![], vec![text("a:7f3c"), Value::Nil]] {
             assert!(holder(&Value::Array(free)).unwrap().is_none());
         }

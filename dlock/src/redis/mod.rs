@@ -16,7 +16,7 @@
 // and native.rs the server's own commands in their place; node.rs adds deadlines. operation.rs has the
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
 // acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
-// those of a lock for readers and a writer; requests.rs remembers unanswered requests; acquisition.rs puts
+// those of a lock for readers and a writer, and shared/ those of tokens from a shared counter; requests.rs remembers unanswered requests; acquisition.rs puts
 // them together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that
 // the server runs.
 
@@ -37,6 +37,7 @@ mod readers;
 mod reply;
 mod requests;
 mod script;
+mod shared;
 mod unfenced;
 mod waiters;
 

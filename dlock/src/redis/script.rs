@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::{Cmd, RedisWrite, ToRedisArgs};
 
-use crate::key::{FENCE, FREED, LockKey, OWNER, PERMITS, TOKENS};
+use crate::key::{FENCE, FREED, LockKey, OWNER, PERMITS, TOKENS, stored_as};
 use crate::share::{READERS, READS, WRITERS};
 
 /// The scripts of locks on one Redis: the name and the text of each.
@@ -26,6 +26,8 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("release_reader", include_str!("readers/release_reader.lua")),
     ("acquire_writer", include_str!("readers/acquire_writer.lua")),
     ("release_writer", include_str!("readers/release_writer.lua")),
+    ("acquire_shared", include_str!("shared/acquire_shared.lua")),
+    ("release_shared", include_str!("shared/release_shared.lua")),
 ];
 
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.
@@ -61,7 +63,7 @@ pub(crate) struct Call<'a> {
 /// A key of a lock. It is written into the command piece by piece, without a string of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredKey<'a> {
-    key: &'a LockKey,
+    name: &'a str,
     part: &'static str,
 }
 
@@ -122,8 +124,13 @@ impl Call<'_> {
 
 impl<'a> StoredKey<'a> {
     /// Returns the part of the lock whose name ends with `part`, which begins with `}:`.
-    pub(crate) const fn new(key: &'a LockKey, part: &'static str) -> Self {
-        Self { key, part }
+    pub(crate) fn new(key: &'a LockKey, part: &'static str) -> Self {
+        Self::named(key.name(), part)
+    }
+
+    /// As [`StoredKey::new`], of what is called `name`.
+    pub(crate) const fn named(name: &'a str, part: &'static str) -> Self {
+        Self { name, part }
     }
 
     /// Returns the key with the owner token of the present lease.
@@ -170,7 +177,7 @@ impl<'a> StoredKey<'a> {
 impl ToRedisArgs for StoredKey<'_> {
     fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
         let mut writer = out.writer_for_next_arg();
-        for piece in self.key.stored(self.part) {
+        for piece in stored_as(self.name, self.part) {
             // The writer appends to a buffer in memory.
             let _ = writer.write_all(piece.as_bytes());
         }

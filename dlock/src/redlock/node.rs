@@ -79,7 +79,8 @@ impl<R: Runtime> Node<R> {
         let keys = [StoredKey::owner(key), StoredKey::fence(key)];
         let args = [Arg::Text(owner.as_str()), Arg::Millis(*ttl), Arg::Text("time")];
         let args = match tokens {
-            TokenSource::Counter => &args[..2],
+            // Redlock refuses shared counters in its options.
+            TokenSource::Counter | TokenSource::Shared => &args[..2],
             TokenSource::ServerTime => &args[..],
         };
         let call = Call { script: &VOTE, keys: &keys, args };

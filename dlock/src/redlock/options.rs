@@ -48,6 +48,9 @@ impl RedlockOptions {
         if addresses.len() < 3 {
             return Err(SetupError::TooFewNodes { nodes: addresses.len() });
         }
+        if self.tokens == TokenSource::Shared {
+            return Err(SetupError::SharedCounter);
+        }
         if self.node_timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(SetupError::NodeTimeoutZero);
         }

@@ -2,8 +2,9 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use dlock::redis::Redis;
@@ -88,17 +89,34 @@ pub struct Attempt<B: Correct = Redis<SimRuntime>> {
 
 /// The memory of a client with a mistake from one acquisition to the next.
 #[derive(Default)]
-pub struct Memory(AtomicBool);
+pub struct Memory {
+    happened: AtomicBool,
+    /// The first of the tokens in hand, and the one behind the last.
+    tokens: [AtomicU64; 2],
+}
 
 impl Memory {
     /// Returns true if the event that the mistake waits for has happened.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.happened.load(Ordering::Relaxed)
     }
 
     /// Notes whether the event has happened.
     pub fn set(&self, happened: bool) {
-        self.0.store(happened, Ordering::Relaxed);
+        self.happened.store(happened, Ordering::Relaxed);
+    }
+
+    /// Returns the tokens that the client has in hand.
+    pub fn tokens(&self) -> Range<u64> {
+        let [start, end] = &self.tokens;
+        start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
+    }
+
+    /// Notes the tokens that the client has in hand.
+    pub fn set_tokens(&self, tokens: Range<u64>) {
+        let [start, end] = &self.tokens;
+        start.store(tokens.start, Ordering::Relaxed);
+        end.store(tokens.end, Ordering::Relaxed);
     }
 }
 

@@ -25,7 +25,9 @@ impl<R: Runtime> GetThenDel<R> {
         let mut connection = self.wire.open().await?;
         let key = claim.key.owner_key();
         let owner: Option<String> = ask(&mut connection, redis::cmd("GET").arg(&key)).await?;
-        if owner.as_deref() != Some(claim.owner.as_str()) {
+        // A token from a shared counter is stored behind the owner.
+        let rest = owner.as_deref().and_then(|stored| stored.strip_prefix(claim.owner.as_str()));
+        if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#')) {
             return Ok(Released::NotOwner);
         }
         // Here the lease may expire, and another client may acquire.

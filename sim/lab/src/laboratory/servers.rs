@@ -58,6 +58,8 @@ history::names! {
         /// The counter, or the server's wall clock in microseconds if that is larger. A lost counter does no
         /// harm as long as clocks don't step back by more than the time since the last grant.
         Time = "time",
+        /// A counter that all keys of a hash slot share. Not of Redlock.
+        Shared = "shared",
     }
 }
 

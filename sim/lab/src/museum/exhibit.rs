@@ -208,7 +208,8 @@ impl Exhibit {
 
     /// Changes drawn options with which the exhibit can't be shown.
     pub(super) fn suit(&self, options: &mut Options) {
-        if self.counts {
+        // Mistakes of a lock on Redis know the layout of a counter a key.
+        if self.counts || options.redis.tokens == Tokens::Shared {
             options.redis.tokens = Tokens::Counter;
         }
         if let Some(suit) = self.suits {

@@ -7,6 +7,7 @@
 
 mod accepts_equal;
 mod blind_del;
+mod cached_block;
 mod check_then_write;
 mod checked_in_application;
 mod client_clock;
@@ -292,6 +293,10 @@ mutants! {
     CounterAfter = "counter-after", R02 in counter_after,
         from "recipes that take the lock, then fetch a token by INCR", shows [Verdict::TokenRegressed]
         => Exhibit::redis::<counter_after::CounterAfter>().twin::<InOneStep>().counting(),
+    /// A client reserves a block of tokens, and hands them out itself.
+    CachedBlock = "cached-block", R23 in cached_block,
+        from "hi/lo identifiers; sequences with `CACHE` in PostgreSQL", shows [Verdict::TokenRegressed]
+        => Exhibit::redis::<cached_block::CachedBlock>().twin::<InOneStep>().counting(),
     /// The token is also the value of the lock.
     TokenAsValue = "token-as-value", R03 in token_as_value,
         from "recipes that store the token where the owner belongs", shows [Verdict::ForeignRelease]

@@ -123,7 +123,8 @@ impl Unit<'_> {
                 self.emit_change("key_extended", key, value, *expires_at, |_| None);
             }
             Effect::Set { key, value, expires_at, .. } => {
-                self.emit_change("key_granted", key, value, *expires_at, |name| self.fencing_token(name));
+                let token = |name: &str| token_in(value).or_else(|| self.fencing_token(name));
+                self.emit_change("key_granted", key, value, *expires_at, token);
             }
             Effect::Extended { key, value: Some(value), expires_at } => {
                 self.emit_change("key_extended", key, value, *expires_at, |_| None);
@@ -212,6 +213,12 @@ impl Unit<'_> {
             (self.view.lock_of(key)? == (name, Part::Fence)).then_some(u64::try_from(number).ok()?)
         })
     }
+}
+
+/// Returns the fencing token that a lock stores with its owner, if it does: one from a shared counter.
+fn token_in(value: &[u8]) -> Option<u64> {
+    let (_, token) = std::str::from_utf8(value).ok()?.rsplit_once('#')?;
+    token.parse().ok()
 }
 
 /// Returns the part of an owner token that a history shows. Of one that can't be printed, such as random

@@ -175,7 +175,7 @@ impl LockSystem for One {
     }
 
     fn wider(&self) -> &'static [Wider] {
-        const { &[TOKENS_BY_TIME, CALLED_WAITERS, FIRST_TOKENS, NEWER_SERVERS] }
+        const { &[TOKENS_BY_TIME, SHARED_TOKENS, CALLED_WAITERS, FIRST_TOKENS, NEWER_SERVERS] }
     }
 
     fn small(&self, options: &mut Options) {
@@ -235,6 +235,7 @@ pub(super) fn tokens(options: &Options) -> TokenSource {
     match options.redis.tokens {
         Tokens::Counter => TokenSource::Counter,
         Tokens::Time => TokenSource::ServerTime,
+        Tokens::Shared => TokenSource::Shared,
     }
 }
 
@@ -280,6 +281,10 @@ pub(super) fn durability(options: &Options) -> Durability {
 /// Takes tokens from the clocks of the servers.
 pub(super) const TOKENS_BY_TIME: Wider =
     Wider::new("tokens by time", 0.15, |options, _| options.redis.tokens = Tokens::Time);
+
+/// Takes tokens from counters that keys share.
+const SHARED_TOKENS: Wider =
+    Wider::new("shared tokens", 0.1, |options, _| options.redis.tokens = Tokens::Shared);
 
 /// Makes the servers newer ones, or upgrades them when they restart; a few go back to the older version.
 pub(super) const NEWER_SERVERS: Wider = Wider::new("newer servers", 0.3, |options, site| {

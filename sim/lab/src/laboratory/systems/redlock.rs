@@ -18,7 +18,7 @@ use super::super::options::Options;
 use super::super::point::ProcessKind;
 use super::super::rounds::apart;
 use super::super::seat::Seat;
-use super::super::servers::{Durability, Persistence, Redis as Servers};
+use super::super::servers::{Durability, Persistence, Redis as Servers, Tokens};
 use super::super::system::System;
 use super::super::wider::Wider;
 use super::redis::{
@@ -83,6 +83,10 @@ impl LockSystem for Majority {
         if options.redis.replica {
             let problem = "`replica` does not apply to `redlock`: its nodes are on their own";
             return Err(redis.key("replica").says(problem));
+        }
+        if options.redis.tokens == Tokens::Shared {
+            let problem = "`tokens = \"shared\"` does not apply to `redlock`: its nodes count for each key";
+            return Err(redis.key("tokens").says(problem));
         }
         Ok(())
     }
