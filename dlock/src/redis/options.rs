@@ -80,15 +80,13 @@ pub enum TokenSource {
     ServerTime,
     /// A counter that all keys of a hash slot of Redis Cluster share: there are 16,384, however many keys are
     /// locked. A counter of each key's own stays behind for good, some 100 bytes a key. The tokens of a key
-    /// grow with gaps: [`MaxJump`] of the resource must allow for the grants of the other keys. A lost counter
+    /// grow with gaps: `MaxJump` of the resource must allow for the grants of the other keys. A lost counter
     /// does the harm of [`TokenSource::Counter`] to all keys of its slot.
     ///
     /// A key that has a counter of its own is moved by its next grant, and its counter deleted. So all who
     /// share a key must change at once: a client that still counts by key begins again at 1, and the resource
     /// refuses its tokens. Semaphores, locks for readers and leases without a token stay as they are. Not for
     /// Redlock.
-    ///
-    /// [`MaxJump`]: https://docs.rs/fencepost-fence/latest/fence/struct.MaxJump.html
     Shared,
 }
 

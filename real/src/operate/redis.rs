@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use dlock::redis::shared_counter;
 use dlock::{Runtime, timeout_at};
 use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
@@ -144,7 +145,7 @@ async fn connect(wire: &Wire, target: &Target, server: &str) -> RedisResult<Mult
 async fn read(link: &mut MultiplexedConnection, target: &Target) -> RedisResult<RedisState> {
     let (owner_key, fence_key) = (target.names.owner_key(), target.names.fence_key());
     let mut both = cmd("EVAL");
-    both.arg(INSPECT).arg(2).arg(owner_key).arg(fence_key);
+    both.arg(INSPECT).arg(3).arg(owner_key).arg(fence_key).arg(shared_counter(target.names.name()));
     let (owner, left, counter, counter_left): (Option<Vec<u8>>, i64, Option<String>, i64) =
         both.query_async(link).await?;
     let lease = owner.map(|owner| RedisLease {

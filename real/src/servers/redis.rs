@@ -122,6 +122,21 @@ impl Redis {
         })
     }
 
+    /// As [`Redis::start`], but starts a Redis Cluster of one node. It serves no keys before
+    /// `CLUSTER ADDSLOTSRANGE`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Redis::start`].
+    pub fn start_cluster(stage: &Stage, name: &str) -> Result<Self, ServerError> {
+        on_free_ports(|| {
+            let [port, bus] = free()?;
+            let launch = plain(stage, name, port, &Persistence::None.arguments(), None)?;
+            let launch = launch.args(["--cluster-enabled", "yes", "--cluster-port", &bus.to_string()]);
+            Self::run(stage, launch, port)
+        })
+    }
+
     /// As [`Redis::start`], with a second port over TLS and a socket in its directory. Returns the server,
     /// the address of that port and that of the socket.
     ///

@@ -8,9 +8,8 @@
 -- ARGV[2]  the TTL in milliseconds
 --
 -- Returns one of:
--- fence             Granted now; the shared counter is incremented. The text of the counter, whose numbers
---                   from 2^53 on are not exact in Lua. A counter of the lock's own is gone, and the shared
---                   one is above it.
+-- fence             Granted now; the shared counter is incremented. A number, or the text of the counter, as
+--                   in acquire.lua. A counter of the lock's own is gone, and the shared one is above it.
 -- {1, fence, pttl}  Granted before to the same owner, as in acquire.lua. Nothing is changed.
 -- {0, pttl}         Held by another owner for pttl ms more, or for ever if pttl is -1. Nothing is changed.
 local call, keys, args = redis.call, KEYS, ARGV
@@ -28,7 +27,8 @@ if own then
   if #own > #shared or (#own == #shared and own > shared) then call('SET', keys[3], own) end
   call('DEL', keys[2])
 end
-call('INCR', keys[3])
+local number = call('INCR', keys[3])
 local fence = call('GET', keys[3])
 call('SET', keys[1], args[1] .. '#' .. fence, 'PX', args[2])
+if number < 9007199254740992 then return number end
 return fence

@@ -17,7 +17,7 @@ use self::slot::Tag;
 use super::parts::Parts;
 use super::script::{Arg, Script, StoredKey};
 use crate::backend::Claim;
-use crate::key::{LockKey, SHARED};
+use crate::key::{LockKey, SHARED, stored_as};
 use crate::token::FencingToken;
 
 static ACQUIRE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_shared.lua")));
@@ -38,6 +38,22 @@ impl Counter {
         let keys = vec![StoredKey::owner(&claim.key), StoredKey::fence(&claim.key), shared];
         Parts::of(&ACQUIRE, claim, keys).with(Arg::Millis(claim.ttl))
     }
+}
+
+/// Returns the Redis key of the counter that the lock called `name` ([`LockKey::name`]) shares with the other
+/// keys of its hash slot, with [`TokenSource::Shared`](super::TokenSource::Shared). For tools.
+///
+/// # Example
+///
+/// ```
+/// use dlock::redis::shared_counter;
+///
+/// assert_eq!(shared_counter("orders:42"), "lock:v1:{12193}:shared");
+/// assert_eq!(shared_counter("orders:42"), shared_counter("orders:9487"));
+/// assert_ne!(shared_counter("orders:42"), shared_counter("orders:43"));
+/// ```
+pub fn shared_counter(name: &str) -> String {
+    stored_as(Tag::of(name).as_str(), SHARED).concat()
 }
 
 /// Releases a lease, and notifies the waiters if `is_announced`.

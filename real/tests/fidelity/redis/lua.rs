@@ -32,7 +32,7 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 17] = [
+const SHIPPING: [Shipping; 19] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
@@ -60,6 +60,8 @@ const SHIPPING: [Shipping; 17] = [
         &["*2 :2", "*3 :1", "*2 :0"]
     ),
     shipping!("redis/readers/release_writer.lua", &["a", "writers"], &[":1", ":0"]),
+    shipping!("redis/shared/acquire_shared.lua", &["a", "fence", "shared"], &[":n", "*3 :1", "*2 :0"]),
+    shipping!("redis/shared/release_shared.lua", &["a"], &[":1", ":0"]),
     shipping!("redlock/vote.lua", &["a", "fence"], &[":n", "*3 :1", "*3 :0"]),
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];

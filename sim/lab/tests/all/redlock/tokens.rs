@@ -106,6 +106,20 @@ fn tokens_by_server_time_survive_the_loss_of_the_counter() {
     });
 }
 
+#[test]
+fn a_shared_counter_goes_on_from_the_keys_own() {
+    in_lab(3, 1, |lab| async move {
+        let server = lab.server(0);
+        server.preset(key().fence_key().as_bytes(), b"10");
+        assert_eq!(grant_of_one(&lab, TokenSource::Shared).await, 11);
+        assert_eq!(lab.counters().await[0], 0, "the key's own counter is gone");
+        assert_eq!(grant_of_one(&lab, TokenSource::Shared).await, 12);
+        // The counter of another client that counts by key begins again: its token is refused, not accepted.
+        assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, 1);
+        assert_eq!(grant_of_one(&lab, TokenSource::Shared).await, 13, "a lower counter of its own is no help");
+    });
+}
+
 /// Lua counts in floating-point numbers, of which 2^53 + 1 is none.
 #[test]
 fn tokens_of_one_server_are_exact_beyond_the_numbers_of_lua() {
@@ -114,6 +128,9 @@ fn tokens_of_one_server_are_exact_beyond_the_numbers_of_lua() {
         lab.server(0).preset(key().fence_key().as_bytes(), start.to_string().as_bytes());
         for next in 1..6 {
             assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, start + next);
+        }
+        for next in 6..9 {
+            assert_eq!(grant_of_one(&lab, TokenSource::Shared).await, start + next);
         }
     });
 }
