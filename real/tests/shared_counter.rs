@@ -31,7 +31,12 @@ impl Scene {
         let mut connection = client.get_connection().unwrap();
         let mut served = redis::cmd("CLUSTER");
         () = served.arg("ADDSLOTSRANGE").arg(0).arg(16_383).query(&mut connection).unwrap();
-        while !redis::cmd("CLUSTER").arg("INFO").query::<String>(&mut connection).unwrap().contains("state:ok") {
+        while !redis::cmd("CLUSTER")
+            .arg("INFO")
+            .query::<String>(&mut connection)
+            .unwrap()
+            .contains("state:ok")
+        {
             std::thread::sleep(Duration::from_millis(20));
         }
         Self { connection, redis, _stage: stage }

@@ -116,7 +116,11 @@ fn a_shared_counter_goes_on_from_the_keys_own() {
         assert_eq!(grant_of_one(&lab, TokenSource::Shared).await, 12);
         // The counter of another client that counts by key begins again: its token is refused, not accepted.
         assert_eq!(grant_of_one(&lab, TokenSource::Counter).await, 1);
-        assert_eq!(grant_of_one(&lab, TokenSource::Shared).await, 13, "a lower counter of its own is no help");
+        assert_eq!(
+            grant_of_one(&lab, TokenSource::Shared).await,
+            13,
+            "a lower counter of its own is no help"
+        );
     });
 }
 
