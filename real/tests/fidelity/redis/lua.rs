@@ -1,5 +1,7 @@
 //! Draws scripts for EVAL: those that ship, and small ones.
 
+use std::collections::BTreeSet;
+
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_oneof};
 use proptest::sample::select;
@@ -19,6 +21,12 @@ struct Shipping {
     text: &'static str,
     keys: &'static [&'static str],
     answers: &'static [&'static str],
+}
+
+impl Shipping {
+    fn folder(&self) -> &'static str {
+        self.name.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
 }
 
 macro_rules! shipping {
@@ -184,9 +192,17 @@ pub(crate) fn commands() -> BoxedStrategy<Command> {
         .boxed()
 }
 
-/// Draws EVAL of the scripts that ship.
-pub(crate) fn locks() -> BoxedStrategy<Command> {
-    shipping().prop_map(|script| command(&script, "EVAL")).boxed()
+/// Draws EVAL of the scripts that ship, of one family in each strategy: its scripts work on the same keys, so
+/// that one finds what another has stored.
+pub(crate) fn families() -> impl Iterator<Item = BoxedStrategy<Command>> {
+    let folders: BTreeSet<&str> = SHIPPING.iter().map(Shipping::folder).collect();
+    folders.into_iter().map(family)
+}
+
+/// Draws EVAL of the scripts in a folder.
+pub(crate) fn family(folder: &'static str) -> BoxedStrategy<Command> {
+    let scripts = SHIPPING.into_iter().filter(|script| script.folder() == folder).collect();
+    drawn_of(scripts).prop_map(|script| command(&script, "EVAL")).boxed()
 }
 
 /// Returns the kinds of operation among [`commands`].
@@ -197,7 +213,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = String> {
     answers.chain(["EVAL", "EVALSHA", "SCRIPT LOAD"].map(str::to_owned))
 }
 
-/// The kinds of operation among [`locks`] on a server that has commands of its own for them.
+/// The kinds of operation in the family `redis` on a server that has commands of its own for them.
 pub(crate) const ASKING: [&str; 4] =
     ["redis/renew.lua *2 :1", "redis/renew.lua *2 :0", "redis/release.lua *2 :1", "redis/release.lua *2 :0"];
 
@@ -229,11 +245,15 @@ fn no_keys() -> (Vec<&'static str>, Vec<String>) {
 }
 
 fn shipping() -> impl Strategy<Value = Drawn> {
+    drawn_of(SHIPPING.to_vec())
+}
+
+fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
     let owners = select(&["worker-1", "worker-2"][..]);
     // A TTL; for raise.lua, a token.
     let numbers = select(&["90", "150", "100000", "1", "2", "3"][..]);
     let has_third = any::<bool>();
-    (select(&SHIPPING[..]), owners, numbers, has_third).prop_map(|(script, owner, number, has_third)| {
+    (select(scripts), owners, numbers, has_third).prop_map(|(script, owner, number, has_third)| {
         let is_token = script.name.ends_with("raise.lua");
         let is_short = number.len() == 1;
         let number = if is_token || !is_short { number } else { "100000" };
@@ -282,6 +302,12 @@ pub(crate) fn has_long_text(word: &[u8]) -> bool {
     // In a script, such a text is written with escapes.
     let is_script = word.starts_with(b"re");
     if is_script { word.iter().filter(|byte| **byte == b'\\').count() > 64 } else { word.len() > 64 }
+}
+
+/// Returns true if the script `word` counts the keys of a database, of which some may have expired and not
+/// been removed yet.
+pub(crate) fn counts_keys(word: &[u8]) -> bool {
+    String::from_utf8_lossy(word).to_uppercase().contains("'DBSIZE'")
 }
 
 /// Returns true if the script `word` reads elements that have no order.

@@ -49,8 +49,9 @@ pub(crate) fn scripts() -> impl Strategy<Value = Script> {
         1 => select(templates::WIRE).prop_map(Step::Say),
         2 => Just(Step::Wait),
     ];
-    let locks = prop_oneof![8 => lua::locks().prop_map(Step::Ask), 1 => Just(Step::Wait)];
-    prop_oneof![3 => of(steps), 1 => of(locks), 6 => collections()]
+    let locks = lua::families()
+        .map(|family| of(prop_oneof![8 => family.prop_map(Step::Ask), 1 => Just(Step::Wait)]).boxed());
+    prop_oneof![3 => of(steps), 2 => Union::new(locks), 7 => collections()]
 }
 
 /// Draws scripts that work on values of one type.
@@ -84,7 +85,7 @@ fn collections() -> impl Strategy<Value = Script> {
 pub(crate) fn valkey_scripts() -> impl Strategy<Value = Script> {
     of(prop_oneof![
         20 => command::of(&templates::VALKEY).prop_map(Step::Ask),
-        5 => lua::locks().prop_map(Step::Ask),
+        5 => lua::family("redis").prop_map(Step::Ask),
         3 => command::of(&templates::TRANSACTIONS).prop_map(Step::Ask),
         2 => Just(Step::Wait),
     ])
@@ -132,6 +133,9 @@ impl Client {
         let own = match name.as_str() {
             "EVAL" | "EVALSHA" if words.len() > 1 && lua::has_remaining_time(&words[1], reply) => {
                 Closeness::Millis
+            }
+            "EVAL" | "EVALSHA" if words.len() > 1 && may_have_expired && lua::counts_keys(&words[1]) => {
+                Closeness::Kind
             }
             "EVAL" | "EVALSHA" if words.len() > 1 && lua::has_unordered(&words[1], may_have_table) => {
                 Closeness::Unordered
