@@ -16,7 +16,7 @@
 // and native.rs the server's own commands in their place; node.rs adds deadlines. operation.rs has the
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
 // acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
-// those of a lock for readers and a writer; requests.rs remembers unanswered requests; acquisition.rs puts
+// those of a lock for readers and a writer, queue/ those of a mutex with a limit of its waiters; requests.rs remembers unanswered requests; acquisition.rs puts
 // them together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that
 // the server runs.
 
@@ -33,6 +33,7 @@ mod operation;
 mod options;
 mod parts;
 mod permit;
+mod queue;
 mod readers;
 mod reply;
 mod requests;
@@ -133,6 +134,10 @@ impl<R: Runtime> Backend for Redis<R> {
 
     fn has_readers(&self) -> bool {
         true
+    }
+
+    fn has_queue(&self, permits: u32) -> bool {
+        permits == 1
     }
 
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
