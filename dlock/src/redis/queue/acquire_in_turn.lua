@@ -20,8 +20,8 @@
 -- {0, left, place}  The caller waits at this place. If it is the first, the lease of the holder has left ms
 --                   left; otherwise left is -1.
 -- {3, waiting}      The queue is full: this number of owners wait. Nothing is stored for the caller.
--- an error          The counter has reached 2^53, beyond which numbers of Lua are not exact. Nothing is
---                   granted.
+-- an error          The counter has reached 2^53 with tokens from the time: numbers of Lua are not exact
+--                   beyond it. Nothing is granted.
 local call, keys, args = redis.call, KEYS, ARGV
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -32,13 +32,12 @@ local function leave(owner)
 end
 
 local function next_token()
-  local count = call('GET', keys[4])
-  if not args[6] and tonumber(count or 0) < 9007199254740991 then
-    return string.format('%.0f', call('INCR', keys[4]))
+  if not args[6] then
+    call('INCR', keys[4])
+    return call('GET', keys[4])
   end
-  local fence = tonumber(count or 0) + 1
-  if args[6] then fence = math.max(fence, time[1] * 1000000 + time[2]) end
-  if fence >= 9007199254740992 then return nil end
+  local fence = math.max((call('GET', keys[4]) or 0) + 1, time[1] * 1000000 + time[2])
+  if fence >= 2 ^ 53 then return nil end
   -- tostring would write a number of 16 digits in scientific notation.
   call('SET', keys[4], string.format('%.0f', fence))
   return string.format('%.0f', fence)
@@ -57,8 +56,9 @@ for _, owner in ipairs(call('ZRANGEBYSCORE', keys[3], '-inf', now)) do
   end
 end
 local place = call('ZSCORE', keys[2], args[1])
-local ahead = place and call('ZRANK', keys[2], args[1]) or call('ZCARD', keys[2])
-if not holder and ahead == 0 then
+local waiting = call('ZCARD', keys[2])
+local is_first = waiting == 0 or call('ZRANGE', keys[2], 0, 0)[1] == args[1]
+if not holder and is_first then
   local fence = next_token()
   if not fence then
     return redis.error_reply('ERR the fencing counter has reached 2^53: Lua counts exactly only below it')
@@ -68,7 +68,7 @@ if not holder and ahead == 0 then
   return {2, fence}
 end
 if not place then
-  if ahead >= tonumber(args[3]) then return {3, ahead} end
+  if waiting >= tonumber(args[3]) then return {3, waiting} end
   -- Above all places in the queue. An empty one begins with the number of the last grant, in the range that
   -- Lua counts exactly.
   local last = call('ZREVRANGE', keys[2], 0, 0, 'WITHSCORES')[2] or (call('GET', keys[4]) or 0) % 2 ^ 52
@@ -80,7 +80,7 @@ call('ZADD', keys[3], string.format('%.0f', now + args[4]), args[1])
 local over = call('ZREVRANGE', keys[3], 0, 0, 'WITHSCORES')[2]
 call('PEXPIREAT', keys[2], over)
 call('PEXPIREAT', keys[3], over)
-if ahead == 0 then return {0, call('PTTL', keys[1]), tonumber(place)} end
+if is_first then return {0, call('PTTL', keys[1]), tonumber(place)} end
 if dead > 0 and not holder and args[5] ~= '' then
   -- Waiters also poll, so a user without the right to publish can still wait.
   redis.pcall('PUBLISH', args[5], call('ZRANGE', keys[2], 0, 0, 'WITHSCORES')[2])

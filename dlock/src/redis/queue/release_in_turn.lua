@@ -15,7 +15,7 @@ local held = 0
 if call('GET', keys[1]) == args[1] then held = call('DEL', keys[1]) end
 local waited = call('ZREM', keys[2], args[1])
 call('ZREM', keys[3], args[1])
-if not args[2] or held + waited == 0 or call('EXISTS', keys[1]) == 1 then return held end
+if not args[2] or held + waited == 0 or call('GET', keys[1]) then return held end
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for _, owner in ipairs(call('ZRANGEBYSCORE', keys[3], '-inf', now)) do

@@ -32,7 +32,7 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 17] = [
+const SHIPPING: [Shipping; 19] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
@@ -60,6 +60,12 @@ const SHIPPING: [Shipping; 17] = [
         &["*2 :2", "*3 :1", "*2 :0"]
     ),
     shipping!("redis/readers/release_writer.lua", &["a", "writers"], &[":1", ":0"]),
+    shipping!(
+        "redis/queue/acquire_in_turn.lua",
+        &["a", "waiters", "patience", "fence"],
+        &["*2 :2", "*3 :1", "*3 :0", "*2 :3"]
+    ),
+    shipping!("redis/queue/release_in_turn.lua", &["a", "waiters", "patience"], &[":1", ":0"]),
     shipping!("redlock/vote.lua", &["a", "fence"], &[":n", "*3 :1", "*3 :0"]),
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];
@@ -249,6 +255,11 @@ fn shipping() -> impl Strategy<Value = Drawn> {
         if script.name.ends_with("acquire_writer.lua") {
             // The time for which it bars readers.
             args.push(if has_third { "5" } else { "5000" }.to_owned());
+        }
+        if script.name.ends_with("acquire_in_turn.lua") {
+            // The most that may wait, the patience and no channel.
+            let patience = if is_short { "5" } else { "5000" };
+            args.extend([if has_third { "1" } else { "0" }, patience, ""].map(str::to_owned));
         }
         args.extend(third.filter(|_| has_third).map(str::to_owned));
         if script.name.ends_with("many.lua") {

@@ -127,7 +127,9 @@ impl LabScene<'_> {
             }
             () if *readers => "a lock with readers has no limit of its waiters".into(),
             () if !system.get().has_permits() => format!("`{system}` has no queues"),
-            () if *system == System::REDIS && permits.is_some() => "a semaphore on `redis` has no queue".into(),
+            () if *system == System::REDIS && permits.is_some() => {
+                "a semaphore on `redis` has no queue".into()
+            }
             () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no limit of its waiters".into(),
             () if workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) => {
                 "release = \"get-del\" wakes no waiter".into()

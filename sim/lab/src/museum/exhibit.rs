@@ -94,6 +94,15 @@ impl Exhibit {
         })
     }
 
+    /// Lets one waiter wait for the lock, a mutex.
+    pub(super) fn of_queue(self) -> Self {
+        self.suited(|options| {
+            (options.permits, options.readers, options.waiters_max) = (None, false, Some(1));
+            options.cron = Default::default();
+            options.workers.iter_mut().for_each(only_locking);
+        })
+    }
+
     /// Creates an exhibit of a lock on several Redis servers.
     pub(super) fn redlock(flaw: Flaw) -> Self {
         Self::default().and_redlock(flaw)
@@ -240,6 +249,15 @@ fn with_any_lock(worker: &mut Worker) {
     if worker.flies() || worker.leads() || worker.observes() || worker.nests().is_some() {
         let Worker { mode, depth, fails, .. } = Worker::default();
         (worker.mode, worker.depth, worker.fails) = (mode, depth, fails);
+    }
+}
+
+/// Lets a worker lock a key, or several.
+fn only_locking(worker: &mut Worker) {
+    with_any_lock(worker);
+    if !worker.locks_several() {
+        let Worker { mode, attempts, .. } = Worker::default();
+        (worker.mode, worker.attempts) = (mode, attempts);
     }
 }
 

@@ -241,7 +241,8 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
     );
     let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), of(core()), expect(), cron());
     (head, body, vec(any::<u64>(), 0..3)).prop_map(|(head, body, rekey)| {
-        let (about, system, seed, ttl, drift_margin, (permits, readers, waiters_max), keys, limit, within) = head;
+        let (about, system, seed, ttl, drift_margin, (permits, readers, waiters_max), keys, limit, within) =
+            head;
         let ((network, redis, etcd, resource), mutant, workers, faults, core, expect, cron) = body;
         let options = Options::new(system, ttl, workers);
         let options = Options {
