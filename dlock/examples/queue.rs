@@ -1,5 +1,5 @@
-//! A lock for which at most two may wait: a service that makes one report at a time, and answers "busy" at once
-//! to the others instead of keeping them waiting.
+//! A lock for which at most two may wait: a service that makes one report at a time, and answers "busy" at
+//! once to the others instead of keeping them waiting.
 //!
 //! Run it in several terminals: `cargo run --example queue -- redis://127.0.0.1:6379`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a live program")]

@@ -204,8 +204,8 @@ struct Fields {
 impl Event {
     /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`,
     /// `resource_type`, `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`,
-    /// `valid_micros`, `position`, `outcome`, `permits`, `waiters_max`. The fencing token of a lease without one is logged
-    /// as 0.
+    /// `valid_micros`, `position`, `outcome`, `permits`, `waiters_max`. The fencing token of a lease without
+    /// one is logged as 0.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
         let fields = self.fields();
         // One call for all events: a subscriber then keeps data for only one call site.

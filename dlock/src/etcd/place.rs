@@ -210,7 +210,8 @@ impl Place {
     }
 
     /// Makes the range requests for the claims directly ahead, by `options`, and `more` of them: for the
-    /// claim's own key, if it may be among them, or for those that wait. A reader asks for the last writer, and for the readers.
+    /// claim's own key, if it may be among them, or for those that wait. A reader asks for the last writer,
+    /// and for the readers.
     fn get_ahead(&self, options: GetOptions, more: i64) -> Vec<TxnOp> {
         let queue = self.queue.as_str();
         if !self.is_shared {

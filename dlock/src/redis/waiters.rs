@@ -97,8 +97,8 @@ impl Waiters {
         Ticket { waiters: Arc::clone(self), channel, number, bell }
     }
 
-    /// Wakes the next waiter of `channel`: its lock was released. With a place, wakes the waiter at that place
-    /// of the server's queue.
+    /// Wakes the next waiter of `channel`: its lock was released. With a place, wakes the waiter at that
+    /// place of the server's queue.
     pub(super) fn call(&self, channel: &str, place: Option<u64>) {
         if let Some(queue) = self.state().queues.get_mut(channel) {
             match place {

@@ -1,9 +1,9 @@
 //! `crowded`: more acquires waited for a key at once than its queue may hold.
 //!
-//! The limit is the one that the requests name (`lease_bounded`); if they differ, the largest. A request waits
-//! from its `lease_queued` on, and leaves the queue as for `unfair`: when it is served, gives up, or its entry
-//! on the server is gone. A queue that a server may have lost, since it died or another one was promoted,
-//! begins anew.
+//! The limit is the one that the requests name (`lease_bounded`); if they differ, the largest. A request
+//! waits from its `lease_queued` on, and leaves the queue as for `unfair`: when it is served, gives up, or
+//! its entry on the server is gone. A queue that a server may have lost, since it died or another one was
+//! promoted, begins anew.
 //!
 //! Only with the events of the lock servers: without them nobody knows when a waiter was served whose answer
 //! is still in flight.

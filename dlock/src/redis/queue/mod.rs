@@ -8,8 +8,8 @@
 //! A waiter is served when it asks, if the lock is free and nobody is before it. So a release must wake the
 //! first one, wherever it is: the message on the channel of releases is its place.
 //!
-//! The queue of waiters with a time limit for each is that of Redisson's `RedissonFairLock`, which has no limit
-//! of their number.
+//! The queue of waiters with a time limit for each is that of Redisson's `RedissonFairLock`, which has no
+//! limit of their number.
 
 use std::sync::LazyLock;
 

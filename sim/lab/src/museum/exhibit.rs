@@ -94,13 +94,14 @@ impl Exhibit {
         })
     }
 
-    /// Lets one waiter wait for the lock, a mutex.
+    /// Lets one worker wait for the lock, a mutex.
     pub(super) fn of_queue(self) -> Self {
-        self.suited(|options| {
-            (options.permits, options.readers, options.waiters_max) = (None, false, Some(1));
-            options.cron = Default::default();
-            options.workers.iter_mut().for_each(only_locking);
-        })
+        self.suited(|options| wait_in_queue(options, 1))
+    }
+
+    /// Lets three workers wait for the lock, a mutex.
+    pub(super) fn of_long_queue(self) -> Self {
+        self.suited(|options| wait_in_queue(options, 3))
     }
 
     /// Creates an exhibit of a lock on several Redis servers.
@@ -250,6 +251,13 @@ fn with_any_lock(worker: &mut Worker) {
         let Worker { mode, depth, fails, .. } = Worker::default();
         (worker.mode, worker.depth, worker.fails) = (mode, depth, fails);
     }
+}
+
+/// Lets `waiters` workers wait for a mutex.
+fn wait_in_queue(options: &mut Options, waiters: u32) {
+    (options.permits, options.readers, options.waiters_max) = (None, false, Some(waiters));
+    options.cron = Default::default();
+    options.workers.iter_mut().for_each(only_locking);
 }
 
 /// Lets a worker lock a key, or several.

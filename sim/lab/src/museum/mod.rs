@@ -396,5 +396,5 @@ mutants! {
     /// A waiter need not ask again to keep its place: one that dies holds up all behind it.
     PatientDead = "patient-dead", R26 in patient_dead,
         from "queues in a list of Redis whose head has the lock", shows [Verdict::Idle, Verdict::Stuck]
-        => Exhibit::redis::<patient_dead::PatientDead>().of_queue(),
+        => Exhibit::redis::<patient_dead::PatientDead>().of_long_queue(),
 }

@@ -171,7 +171,7 @@ fn a_limit_that_no_lock_has_is_refused() {
     }
     parsed("etcd", "waiters_max = 3\npermits = 2", "").unwrap();
     assert!(refused("redis", "waiters_max = 3\npermits = 2", "").contains("no queue"));
-    assert!(refused("redlock", "waiters_max = 3", "").contains("no queues"));
+    assert!(refused("redlock", "waiters_max = 3\nredis = { nodes = 3 }", "").contains("no queues"));
     assert!(refused("redis", "waiters_max = 3", "mode = \"election\"").contains("only workers that lock"));
     assert!(refused("redis", "waiters_max = 3", "release = \"get-del\"").contains("wakes no waiter"));
 }
