@@ -7,6 +7,7 @@ use dlock::redis::Redis;
 use dlock::zookeeper::ZooKeeper;
 use futures_util::future::BoxFuture;
 use resource::http::Config;
+use sim::Span;
 use sim::servers::resource::ResourceHost;
 use sim::world::runtime::SimRuntime;
 
@@ -99,9 +100,15 @@ impl Exhibit {
         self.suited(|options| wait_in_queue(options, 1))
     }
 
-    /// Lets three workers wait for the lock, a mutex.
+    /// Lets three workers wait for the lock, a mutex, with work for which others wait long.
     pub(super) fn of_long_queue(self) -> Self {
-        self.suited(|options| wait_in_queue(options, 3))
+        self.suited(|options| {
+            wait_in_queue(options, 3);
+            for worker in &mut options.workers {
+                worker.work = worker.work.max(Span::from_secs(1));
+                worker.deadline = worker.deadline.max(Span::from_secs(60));
+            }
+        })
     }
 
     /// Creates an exhibit of a lock on several Redis servers.
