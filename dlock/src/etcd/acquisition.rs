@@ -119,7 +119,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
         let is_served = !ahead.is_full;
         if let Some(waiting) = self.place.refusal(&ahead).filter(|_| !self.trail.is_admitted()) {
             // The release that follows deletes the key. Until then it counts for the claims behind it.
-            reached!(self.cluster.runtime(), queue_was_full);
+            reached!(self.cluster.runtime(), key_behind_full_queue);
             return Ok(Answer::Full { waiting });
         }
         self.trail.admitted();
@@ -362,5 +362,5 @@ probes! {
     /// A renewal found the lease alive and the claim's key gone.
     reached key_gone_lease_alive;
     /// A claim found as many waiters ahead as may be there, and is refused.
-    reached queue_was_full;
+    reached key_behind_full_queue;
 }

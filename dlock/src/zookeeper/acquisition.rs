@@ -57,7 +57,7 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
         }
         if let Some(waiting) = refusal {
             // The release that follows deletes the entry. Until then it counts for the claims behind it.
-            reached!(client.runtime(), queue_was_full);
+            reached!(client.runtime(), entry_behind_full_queue);
             return Ok(Answer::Full { waiting });
         }
         if !is_served {
@@ -213,5 +213,5 @@ probes! {
     /// A watch ended with its connection: the waiter looks again.
     sometimes watch_lost;
     /// A claim found as many waiters ahead as may be there, and is refused.
-    reached queue_was_full;
+    reached entry_behind_full_queue;
 }
