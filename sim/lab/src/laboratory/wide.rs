@@ -42,9 +42,11 @@ const READERS: Wider = Wider::new("readers", 0.1, |options, site| {
     }
 });
 
-/// A limit of the waiters, where the lock is the library's.
-const WAITERS: Wider =
-    Wider::new("waiters", 0.1, |options, site| options.waiters_max = Some(site.one_of(&[1, 1, 2, 3])));
+/// A limit of the waiters, where the lock is the library's. A waiter may wait for a dead one, too.
+const WAITERS: Wider = Wider::new("waiters", 0.1, |options, site| {
+    options.waiters_max = Some(site.one_of(&[1, 1, 2, 3]));
+    options.within = options.within.map(|within| within.max(options.longest_retry()));
+});
 
 /// Draws the changes of the schedule: of any, of its system and of the workloads. Leaves out a change that
 /// the rules refuse. `library` is true if the lock is the library's, and may be

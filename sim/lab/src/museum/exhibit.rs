@@ -264,6 +264,8 @@ fn with_any_lock(worker: &mut Worker) {
 fn wait_in_queue(options: &mut Options, waiters: u32) {
     (options.permits, options.readers, options.waiters_max) = (None, false, Some(waiters));
     options.cron = Default::default();
+    // A waiter may wait for a dead one, too.
+    options.within = options.within.map(|within| within.max(Span::from_secs(10)));
     options.workers.iter_mut().for_each(only_locking);
 }
 
