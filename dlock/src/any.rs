@@ -70,6 +70,10 @@ impl<R: Runtime> Backend for AnyBackend<R> {
         self.0.erased_has_readers()
     }
 
+    fn has_queue(&self, permits: u32) -> bool {
+        self.0.erased_has_queue(permits)
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.0.boxed_connect(deadline).await
     }
@@ -136,6 +140,7 @@ trait Erased<R>: Send + Sync {
     fn erased_session_ttl(&self) -> Option<Duration>;
     fn erased_has_permits(&self) -> bool;
     fn erased_has_readers(&self) -> bool;
+    fn erased_has_queue(&self, permits: u32) -> bool;
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>>;
     fn boxed_holder<'a>(
         &'a self,
@@ -164,6 +169,10 @@ impl<B: Backend> Erased<B::Runtime> for B {
 
     fn erased_has_readers(&self) -> bool {
         self.has_readers()
+    }
+
+    fn erased_has_queue(&self, permits: u32) -> bool {
+        self.has_queue(permits)
     }
 
     fn boxed_connect(&self, deadline: Instant) -> BoxFuture<'_, Result<(), BackendError>> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dlock_runtime::{Elapsed, Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
 use tracing::Instrument;
 
-use crate::backend::{Acquisition, Answer, Backend, Claim, Share};
+use crate::backend::{Acquisition, Answer, Backend, Claim, QueueLimit, Share};
 use crate::cleanup;
 use crate::context::Context;
 use crate::demand::Demand;
@@ -46,6 +46,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
         terms: Terms,
         fenced: bool,
         share: Option<Share>,
+        queue: Option<QueueLimit>,
     ) -> Self {
         let claim = Claim {
             key: key.clone(),
@@ -54,6 +55,7 @@ impl<'a, B: Backend> Attempt<'a, B> {
             fenced,
             permits: context.options().permits,
             share,
+            queue,
         };
         let span = AcquireSpan::begin(context.backend().system(), &claim);
         span.span().in_scope(|| announce(Event::Requested { ttl: claim.ttl }, &claim));
@@ -81,11 +83,11 @@ impl<'a, B: Backend> Attempt<'a, B> {
         match &answer {
             // The next call is `accept`.
             Ok(Answer::Granted { .. } | Answer::Unfenced { .. }) => {}
-            Ok(Answer::Taken { .. }) => {
+            Ok(Answer::Taken { .. } | Answer::Full { .. }) => {
                 self.meter.contended();
                 self.abandon_unrepeatable(Outcome::Contended);
             }
-            Ok(Answer::Queued { position }) => self.queued(*position),
+            Ok(Answer::Queued { position } | Answer::Placed { position, .. }) => self.queued(*position),
             Err(error) => self.abandon_unrepeatable(error.outcome()),
         }
         Some(answer)
@@ -96,7 +98,9 @@ impl<'a, B: Backend> Attempt<'a, B> {
         let (token, since, left) = match grant {
             Answer::Granted { token, since, left } => (Some(token), since, left),
             Answer::Unfenced { since, left } => (None, since, left),
-            Answer::Taken { .. } | Answer::Queued { .. } => return None,
+            Answer::Taken { .. } | Answer::Queued { .. } | Answer::Placed { .. } | Answer::Full { .. } => {
+                return None;
+            }
         };
         // `request` has refused a grant without a demanded token.
         let given = T::given(token)?;
@@ -247,7 +251,8 @@ impl<B: Backend> Drop for Attempt<'_, B> {
     }
 }
 
-/// Emits the begin of a request, and the number of permits if there are several, or that it is for reading.
+/// Emits the begin of a request, and what it says beyond a mutex's: several permits, reading, or a limit of
+/// the waiters.
 fn announce(begin: Event, claim: &Claim) {
     begin.emit(&claim.key, &claim.owner);
     if let permits @ 2.. = claim.permits {
@@ -255,6 +260,9 @@ fn announce(begin: Event, claim: &Claim) {
     }
     if claim.is_shared() {
         Event::Shared {}.emit(&claim.key, &claim.owner);
+    }
+    if let Some(QueueLimit { max: waiters_max, .. }) = claim.queue {
+        Event::Bounded { waiters_max }.emit(&claim.key, &claim.owner);
     }
 }
 

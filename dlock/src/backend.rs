@@ -6,7 +6,8 @@
 //!
 //! There are two families. A server without a queue (Redis, Redlock) answers [`Answer::Taken`], and the lock
 //! asks again after a backoff. A server with a queue (etcd, ZooKeeper) answers [`Answer::Queued`], and the
-//! lock asks again when [`Acquisition::wait`] returns.
+//! lock asks again when [`Acquisition::wait`] returns. A Redis that limits its waiters is between them: it
+//! answers [`Answer::Placed`], and keeps the place for as long as the lock asks again.
 
 use std::future::Future;
 use std::time::Duration;
@@ -71,6 +72,13 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns true if it grants a [`Share`] of a lock for readers and a writer. The default is false: such a
     /// lock on this backend is refused.
     fn has_readers(&self) -> bool {
+        false
+    }
+
+    /// Returns true if it keeps a queue of at most [`QueueLimit::max`] waiters for a lock with `permits`. The
+    /// default is false: a lock with a limit of its waiters on this backend is refused.
+    fn has_queue(&self, permits: u32) -> bool {
+        let _ = permits;
         false
     }
 
@@ -178,6 +186,18 @@ pub struct Claim {
     pub permits: u32,
     /// The share in a lock for readers and a writer; `None` if the lock is of another kind.
     pub share: Option<Share>,
+    /// The limit of the waiters; `None` without one.
+    pub queue: Option<QueueLimit>,
+}
+
+/// The limit of those who wait for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimit {
+    /// The most claims that may wait at once, this one included: 0 if it does not wait.
+    pub max: u32,
+    /// The time for which a server keeps the place of a claim that is not requested again. A server that
+    /// knows by other means when a waiter is dead ignores it.
+    pub patience: Duration,
 }
 
 /// The share of a claim in a lock for readers and a writer.
@@ -238,6 +258,20 @@ pub enum Answer {
     Queued {
         /// The place: lower is served first. Only the order of places means something.
         position: u64,
+    },
+    /// Other claims are ahead; the server keeps this one's place only if it is requested again within
+    /// [`QueueLimit::patience`].
+    Placed {
+        /// As of [`Answer::Queued`].
+        position: u64,
+        /// As of [`Answer::Taken`], if this claim is the next to be served.
+        left: Option<Duration>,
+    },
+    /// So many claims wait that this one may not. The server keeps no place for it, or will keep none once
+    /// [`Acquisition::release`] was called.
+    Full {
+        /// The number of claims that wait.
+        waiting: u32,
     },
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock_runtime::Runtime;
 
-use crate::backend::{Backend, Share};
+use crate::backend::{Backend, QueueLimit, Share};
 use crate::lease::Terms;
 use crate::metrics::Meters;
 use crate::open::Open;
@@ -34,6 +34,9 @@ impl<B: Backend> Context<B> {
         }
         if options.readers && !backend.has_readers() {
             return Err(OptionsError::NoReaders { system: backend.system() });
+        }
+        if options.waiters_max.is_some() && !backend.has_queue(options.permits) {
+            return Err(OptionsError::NoQueue { system: backend.system(), permits: options.permits });
         }
         let (meters, cleanups) = (Meters::new(backend.system()), Tasks::default());
         Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups, open: Open::default() })))
@@ -80,6 +83,14 @@ impl<B: Backend> Context<B> {
         let Options { readers, backoff, request_timeout, .. } = self.options();
         let writer = Share::Exclusive { bars: backoff.max.saturating_add(*request_timeout) };
         readers.then_some(if is_shared { Share::Shared } else { writer })
+    }
+
+    /// Returns the limit of the waiters for a claim that waits if `waits`; `None` if the lock has none. A
+    /// waiter asks again after each backoff: one that has not done so for twice as long is dead.
+    pub(crate) fn queue(&self, waits: bool) -> Option<QueueLimit> {
+        let Options { waiters_max, backoff, request_timeout, .. } = self.options();
+        let patience = backoff.max.saturating_add(*request_timeout).saturating_mul(2);
+        waiters_max.map(|max| QueueLimit { max: if waits { max } else { 0 }, patience })
     }
 
     /// Draws the wait before the retry numbered `retry`.

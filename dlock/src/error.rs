@@ -103,6 +103,17 @@ pub enum AcquireError {
     /// The request is for reading, and the lock has no readers. Nothing was sent.
     #[error("the lock has no readers: set Options::readers for all who share the key, or request it alone")]
     NoReaders,
+    /// As many acquires wait for the lock as may: see [`crate::Options::waiters_max`].
+    #[error(
+        "the lock is taken, and {waiting} acquires wait for it, where {max} may (Options::waiters_max): do \
+         the work later, or refuse it to your own caller"
+    )]
+    QueueFull {
+        /// The number of acquires that wait.
+        waiting: u32,
+        /// The largest number that may wait.
+        max: u32,
+    },
 }
 
 impl AcquireError {
@@ -119,6 +130,7 @@ impl AcquireError {
             Self::DeadlinePassed => Outcome::Timeout,
             Self::Taken { .. } => Outcome::Contended,
             Self::Late => Outcome::Expired,
+            Self::QueueFull { .. } => Outcome::Full,
             Self::Closed => Outcome::Cancelled,
             Self::Unavailable(error) | Self::Refused(error) => error.outcome(),
             Self::Ttl(_) | Self::NoReaders => Outcome::Error,

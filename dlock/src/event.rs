@@ -27,11 +27,13 @@ pub enum Outcome {
     Cancelled,
     /// The lock server failed or could not be reached.
     Error,
+    /// As many acquires waited for the lock as may.
+    Full,
 }
 
 impl Outcome {
     /// All of them, in the order of their declaration.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Done,
         Self::Contended,
         Self::NotOwner,
@@ -39,6 +41,7 @@ impl Outcome {
         Self::Expired,
         Self::Cancelled,
         Self::Error,
+        Self::Full,
     ];
 
     /// Returns the value of the field `outcome`, and of the metrics' label.
@@ -51,6 +54,7 @@ impl Outcome {
             Self::Expired => "expired",
             Self::Cancelled => "cancelled",
             Self::Error => "error",
+            Self::Full => "full",
         }
     }
 }
@@ -114,6 +118,9 @@ macro_rules! lease_events {
                 token: Option<FencingToken> => token: u64,
                 outcome: Outcome => outcome: Option<Name>
             }
+            /// The request is refused if more than so many would wait. Right after `lease_requested` or
+            /// `lease_retried`.
+            Bounded as LeaseBounded = "lease_bounded" { waiters_max: u32 => waiters_max: u64 }
         }
     };
 }
@@ -125,6 +132,9 @@ macro_rules! field_doc {
     };
     (permits) => {
         "The number of permits of the key."
+    };
+    (waiters_max) => {
+        "The most requests that may wait for the key at once."
     };
     (position) => {
         "The place in the queue; lower is served first."
@@ -188,13 +198,14 @@ struct Fields {
     permits: Option<u32>,
     position: Option<u64>,
     outcome: Option<Outcome>,
+    waiters_max: Option<u32>,
 }
 
 impl Event {
     /// Emits the event of the lease of `owner` on `key`, with the fields that it has: `event`,
     /// `resource_type`, `resource_id_hash`, `owner_token_prefix`, `fencing_token`, `ttl_millis`,
-    /// `valid_micros`, `position`, `outcome`, `permits`. The fencing token of a lease without one is logged
-    /// as 0.
+    /// `valid_micros`, `position`, `outcome`, `permits`, `waiters_max`. The fencing token of a lease without
+    /// one is logged as 0.
     pub fn emit(self, key: &LockKey, owner: &Owner) {
         let fields = self.fields();
         // One call for all events: a subscriber then keeps data for only one call site.
@@ -210,6 +221,7 @@ impl Event {
             position = fields.position,
             outcome = fields.outcome.map(Outcome::as_str),
             permits = fields.permits,
+            waiters_max = fields.waiters_max,
         );
     }
 }

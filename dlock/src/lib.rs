@@ -128,12 +128,13 @@ mod token;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod validity;
+mod waiting;
 mod watchdog;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
 pub use any::AnyBackend;
-pub use backend::{Acquisition, Answer, Backend, Claim, Holder, Released, Renewal, Share};
+pub use backend::{Acquisition, Answer, Backend, Claim, Holder, QueueLimit, Released, Renewal, Share};
 pub use budget::Budget;
 pub use close::Closed;
 pub use connect::{ConnectError, ConnectOptions, ServerUrl, UrlError};

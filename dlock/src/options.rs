@@ -12,6 +12,9 @@ const TTL_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The most permits of a lock. A grant names all that are live.
 const PERMITS_MAX: u32 = 1000;
 
+/// The most waiters to which a queue can be limited. Each acquire reads those ahead of it.
+const WAITERS_MAX: u32 = 10_000;
+
 /// The longest name of a process in owner tokens, in bytes.
 const INSTANCE_BYTES_MAX: usize = 64;
 
@@ -71,6 +74,16 @@ pub struct Options {
     /// requests. On Redis writers that never stop coming can keep readers waiting. A resource that checks the
     /// tokens of reads also needs [`Handle::beside`](crate::Handle::beside), as that of a semaphore does.
     pub readers: bool,
+    /// The most acquires that may wait for a key at once, on Redis, etcd and ZooKeeper: 1 to 10,000. One more
+    /// is refused at once ([`AcquireError::QueueFull`](crate::AcquireError::QueueFull)), instead of at its
+    /// deadline. By default, for `None`, any number may wait. Not together with readers, and on Redis not
+    /// with several permits.
+    ///
+    /// All who share a key must give it, or none: on Redis an acquire without it does not know of the queue,
+    /// and goes first. With it Redis serves in the order of the requests, too. A waiter that died is in the
+    /// queue until its session ends, or on Redis for `2 × (backoff.max + request_timeout)`. On etcd and
+    /// ZooKeeper an acquire that is being refused counts for those which come right behind it.
+    pub waiters_max: Option<u32>,
 }
 
 impl Options {
@@ -86,6 +99,7 @@ impl Options {
             low_validity: None,
             permits: 1,
             readers: false,
+            waiters_max: None,
         }
     }
 
@@ -104,6 +118,7 @@ impl Options {
         if self.readers && self.permits > 1 {
             return Err(OptionsError::ReadersWithPermits { permits: self.permits });
         }
+        self.check_queue()?;
         self.terms_of(self.ttl)
     }
 
@@ -137,6 +152,14 @@ impl Options {
             return Err(OptionsError::Instance { bytes, max: INSTANCE_BYTES_MAX });
         }
         Ok(())
+    }
+
+    fn check_queue(&self) -> Result<(), OptionsError> {
+        let Some(waiters) = self.waiters_max else { return Ok(()) };
+        if !(1..=WAITERS_MAX).contains(&waiters) {
+            return Err(OptionsError::Waiters { waiters, max: WAITERS_MAX });
+        }
+        if self.readers { Err(OptionsError::ReadersWithQueue) } else { Ok(()) }
     }
 
     fn check_waits(&self) -> Result<(), OptionsError> {
@@ -257,6 +280,28 @@ pub enum OptionsError {
         /// The name of the system.
         system: &'static str,
     },
+    /// No queue can have this limit.
+    #[error("a queue of at most {waiters} waiters can't be: give 1 to {max}, or None for any number")]
+    Waiters {
+        /// The limit.
+        waiters: u32,
+        /// The largest limit.
+        max: u32,
+    },
+    /// A lock has readers, or a limit of its waiters.
+    #[error("a lock with readers has no limit of its waiters: leave out waiters_max, or use a mutex")]
+    ReadersWithQueue,
+    /// The backend has no queue for such a lock.
+    #[error(
+        "{system} can't limit the waiters for a lock with {permits} permit(s): use etcd or ZooKeeper, or Redis \
+         with one permit"
+    )]
+    NoQueue {
+        /// The name of the system.
+        system: &'static str,
+        /// The number of permits.
+        permits: u32,
+    },
     /// A server call would fail at once.
     #[error("the request timeout is zero: give it the slowest answer that the server may take")]
     RequestTimeoutZero,
@@ -345,6 +390,18 @@ mod tests {
         let both = |options: &mut Options| (options.readers, options.permits) = (true, 2);
         let error = options(both).unwrap_err();
         assert_eq!(error, OptionsError::ReadersWithPermits { permits: 2 });
+    }
+
+    #[test]
+    fn a_limit_of_waiters_is_one_that_a_queue_can_have() {
+        let limited = |waiters| options(move |options| options.waiters_max = Some(waiters));
+        for waiters in [0, 10_001] {
+            let error = limited(waiters).unwrap_err();
+            assert_eq!(error, OptionsError::Waiters { waiters, max: 10_000 });
+        }
+        assert!(limited(1).is_ok() && limited(10_000).is_ok());
+        let both = |options: &mut Options| (options.readers, options.waiters_max) = (true, Some(5));
+        assert_eq!(options(both).unwrap_err(), OptionsError::ReadersWithQueue);
     }
 
     #[test]

@@ -136,10 +136,10 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
         self.is_shared && !self.context.options().readers
     }
 
-    /// Begins an attempt, under `terms`.
-    fn begin(&self, terms: Terms) -> Attempt<'_, B> {
-        let share = self.context.share(self.is_shared);
-        Attempt::begin(self.context, self.key, terms, T::FENCED, share)
+    /// Begins an attempt, under `terms`, that waits in a queue if `waits`.
+    fn begin(&self, terms: Terms, waits: bool) -> Attempt<'_, B> {
+        let (share, queue) = (self.context.share(self.is_shared), self.context.queue(waits));
+        Attempt::begin(self.context, self.key, terms, T::FENCED, share, queue)
     }
 
     /// Requests and waits until `deadline` or the end of the lock.
@@ -158,7 +158,7 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
     }
 
     async fn acquire_open(&self, terms: Terms, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
-        let mut attempt = self.begin(terms);
+        let mut attempt = self.begin(terms, true);
         let mut now = attempt.started();
         if now >= deadline {
             return Err(attempt.fail(AcquireError::DeadlinePassed, AcquireError::outcome));
@@ -173,7 +173,7 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
                         None => self.back_off(retry, deadline, AcquireError::Late).await,
                     }
                 }
-                Ok(Answer::Taken { left }) => {
+                Ok(Answer::Taken { left } | Answer::Placed { left, .. }) => {
                     attempt.wait_for_release(self.next_retry(retry, left).min(deadline)).await;
                     AcquireError::Taken { retry_after: left }
                 }
@@ -182,6 +182,10 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
                     Ok(()) => AcquireError::Taken { retry_after: None },
                     Err(error) => self.back_off(retry, deadline, AcquireError::Unavailable(error)).await,
                 },
+                Ok(Answer::Full { waiting }) => {
+                    let max = self.context.options().waiters_max.unwrap_or_default();
+                    return Err(attempt.fail(AcquireError::QueueFull { waiting, max }, AcquireError::outcome));
+                }
                 Err(error) if !error.is_passing() => {
                     return Err(attempt.fail(AcquireError::Refused(error), AcquireError::outcome));
                 }
@@ -207,7 +211,7 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
     }
 
     async fn try_acquire_open(&self, terms: Terms) -> Result<Handle<B, T>, TryAcquireError> {
-        let mut attempt = self.begin(terms);
+        let mut attempt = self.begin(terms, false);
         let now = attempt.started();
         let error = match attempt.request(now, now + self.context.options().request_timeout).await {
             Some(Ok(answer @ (Answer::Granted { .. } | Answer::Unfenced { .. }))) => {
@@ -216,8 +220,12 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
                     None => TryAcquireError::Late,
                 }
             }
-            Some(Ok(Answer::Taken { left })) => TryAcquireError::Taken { retry_after: left },
-            Some(Ok(Answer::Queued { .. })) => TryAcquireError::Taken { retry_after: None },
+            Some(Ok(Answer::Taken { left } | Answer::Placed { left, .. })) => {
+                TryAcquireError::Taken { retry_after: left }
+            }
+            Some(Ok(Answer::Queued { .. } | Answer::Full { .. })) => {
+                TryAcquireError::Taken { retry_after: None }
+            }
             Some(Err(error)) => TryAcquireError::Backend(error),
             None => TryAcquireError::Backend(BackendError::NoAnswer),
         };

@@ -37,6 +37,10 @@ impl<R: Runtime, B: Backend<Runtime = Tls<R>>> Backend for Secured<B> {
         self.0.has_readers()
     }
 
+    fn has_queue(&self, permits: u32) -> bool {
+        self.0.has_queue(permits)
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         self.0.connect(deadline).await.map_err(|error| match error {
             BackendError::Unreachable { address, reason } if reason == SILENT => {

@@ -111,7 +111,7 @@ pub(crate) fn ended(span: &Span, outcome: Outcome) {
         return;
     }
     span.record("dlock.outcome", outcome.as_str());
-    if !matches!(outcome, Outcome::Done | Outcome::Contended | Outcome::Cancelled) {
+    if !matches!(outcome, Outcome::Done | Outcome::Contended | Outcome::Full | Outcome::Cancelled) {
         span.record("otel.status_code", "ERROR");
         span.record("error.type", outcome.as_str());
     }

@@ -109,6 +109,9 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::LeasePermits { key: of, permits, .. } => {
             format!("asks for one of {permits} permits of {}", key(of))
         }
+        Kind::LeaseBounded { key: of, waiters_max, .. } => {
+            format!("may wait for {} as one of at most {waiters_max}", key(of))
+        }
         Kind::LeaseQueued { key: of, position, .. } => format!("queued for {} at {position}", key(of)),
         Kind::LeaseAcquired { token: 0, valid_micros, owner, .. } => {
             format!("granted to {} without a token, valid for {}", short(owner), micros(*valid_micros))

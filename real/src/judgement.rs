@@ -139,6 +139,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (!observed, VerdictKind::TermRegressed, "nobody observed an election"),
         (!tasks, VerdictKind::RanTwice, "nobody ran ticks or jobs"),
         (!tasks, VerdictKind::TaskLost, "nobody ran ticks or jobs"),
+        (rules.servers.is_empty(), VerdictKind::Crowded, "only the lock server's own events show its queue"),
     ];
     reasons
         .into_iter()

@@ -1,5 +1,5 @@
-//! The primitive that a command contends for: a mutex, a semaphore, a lock for readers and a writer, or an
-//! election.
+//! The primitive that a command contends for: a mutex, with a limit of its waiters or without, a semaphore, a
+//! lock for readers and a writer, or an election.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,8 @@ const PERMITS: u32 = 2;
 /// The number of rounds of which one writes, under a lock for readers and a writer.
 const ROUNDS: u64 = 3;
 
-/// A primitive, as text `mutex`, `semaphore` (of two permits), `semaphore:N`, `readers` or `election`.
+/// A primitive, as text `mutex`, `bounded:M`, `semaphore` (of two permits), `semaphore:N`, `readers` or
+/// `election`.
 ///
 /// # Example
 ///
@@ -28,6 +29,11 @@ pub enum Primitive {
     /// One holder at a time.
     #[default]
     Mutex,
+    /// One holder at a time, and a limit of those who wait.
+    Bounded {
+        /// The most that may wait: at least 1.
+        waiters: u32,
+    },
     /// Several holders at a time.
     Semaphore {
         /// Their number: at least 2.
@@ -43,10 +49,14 @@ impl Primitive {
     /// Sets the options of a lock that is this primitive.
     pub fn apply(self, options: &mut Options) {
         options.permits = match self {
-            Self::Mutex | Self::Readers | Self::Election => 1,
+            Self::Mutex | Self::Bounded { .. } | Self::Readers | Self::Election => 1,
             Self::Semaphore { permits } => permits,
         };
         options.readers = self == Self::Readers;
+        options.waiters_max = match self {
+            Self::Bounded { waiters } => Some(waiters),
+            _ => None,
+        };
     }
 
     /// Returns true if the round of this number, from 0, reads.
@@ -61,6 +71,7 @@ impl fmt::Display for Primitive {
             Self::Mutex => f.write_str("mutex"),
             Self::Election => f.write_str("election"),
             Self::Readers => f.write_str("readers"),
+            Self::Bounded { waiters } => write!(f, "bounded:{waiters}"),
             Self::Semaphore { permits } => write!(f, "semaphore:{permits}"),
         }
     }
@@ -72,8 +83,8 @@ impl FromStr for Primitive {
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || {
             format!(
-                "unknown primitive `{text}`: give mutex, readers, election, semaphore, or semaphore:N with 2 to \
-                 1000 permits"
+                "unknown primitive `{text}`: give mutex, readers, election, semaphore, semaphore:N with 2 to 1000 \
+                 permits, or bounded:M with 1 to 10000 waiters"
             )
         };
         match text.split_once(':') {
@@ -83,6 +94,10 @@ impl FromStr for Primitive {
             None if text == "semaphore" => Ok(Self::Semaphore { permits: PERMITS }),
             Some(("semaphore", number)) => match number.parse() {
                 Ok(permits @ 2..=1000) => Ok(Self::Semaphore { permits }),
+                _ => Err(unknown()),
+            },
+            Some(("bounded", number)) => match number.parse() {
+                Ok(waiters @ 1..=10_000) => Ok(Self::Bounded { waiters }),
                 _ => Err(unknown()),
             },
             _ => Err(unknown()),
@@ -102,8 +117,8 @@ mod tests {
 
     #[test]
     fn a_primitive_is_read_as_it_is_written() {
-        let semaphore = Primitive::Semaphore { permits: 7 };
-        for primitive in [Primitive::Mutex, Primitive::Readers, Primitive::Election, semaphore] {
+        let (semaphore, bounded) = (Primitive::Semaphore { permits: 7 }, Primitive::Bounded { waiters: 5 });
+        for primitive in [Primitive::Mutex, Primitive::Readers, Primitive::Election, semaphore, bounded] {
             assert_eq!(primitive.to_string().parse(), Ok(primitive));
         }
         assert_eq!("semaphore".parse(), Ok(Primitive::Semaphore { permits: 2 }));
@@ -127,6 +142,9 @@ mod tests {
             "semaphore:x",
             "election:2",
             "readers:2",
+            "bounded",
+            "bounded:0",
+            "bounded:10001",
         ] {
             let error = text.parse::<Primitive>().unwrap_err();
             assert!(error.contains(&format!("`{text}`")), "{error}");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use dlock::election::Election;
 use dlock::redis::Waiting;
 use dlock::tls::TlsConnector;
-use dlock::{AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
+use dlock::{AcquireError, AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
 use futures_util::future::select;
 use resource::Fencing;
 use resource::bearer::BearerToken;
@@ -34,6 +34,9 @@ const REACHED_WITHIN: Duration = Duration::from_secs(5);
 /// The timeout of one connection, and the pause before the next.
 const CONNECT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The shortest rest after a refusal by a full queue: the next round would be refused at once, too.
+const AFTER_REFUSAL: Duration = Duration::from_millis(50);
 
 /// The number of request timeouts for which a contender that stops waits for its releases.
 const SETTLE_TIMEOUTS: u32 = 3;
@@ -279,9 +282,11 @@ impl<T: Fn(Done)> Contender<'_, T> {
                 // Asked to stop, it drops an acquire, which then releases in the background; once it holds
                 // the lock it drops the section, and releases.
                 let Some(round) = one_round(&worker, election.as_ref(), &job, stop).await else { break };
+                let refused = matches!(round, Err(RoundError::Acquire(AcquireError::QueueFull { .. })));
+                let rest = if refused { plan.rest.max(AFTER_REFUSAL) } else { plan.rest };
                 on_round(Done { contender: name.clone(), key: key.name().to_owned(), round });
-                if !plan.rest.is_zero() {
-                    stop.or(runtime.sleep_until(runtime.now() + plan.rest)).await;
+                if !rest.is_zero() {
+                    stop.or(runtime.sleep_until(runtime.now() + rest)).await;
                 }
                 if stop.is_asked() {
                     break;

@@ -131,6 +131,17 @@ fn three_processes_read_together_and_write_alone() {
 }
 
 #[test]
+fn of_five_requests_one_is_served_two_wait_and_two_are_refused() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("queue", &[&format!("redis://{}", redis.address())]);
+    for token in 1..=3 {
+        assert_eq!(printed.matches(&format!("made with token {token}\n")).count(), 1, "{printed}");
+    }
+    assert_eq!(printed.matches("busy, 2 of 2 wait\n").count(), 2, "{printed}");
+}
+
+#[test]
 fn sections_of_a_request_share_a_token() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

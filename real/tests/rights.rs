@@ -145,6 +145,44 @@ async fn no_right_of_the_page_for_semaphores_can_be_left_out() {
 }
 
 #[tokio::test]
+async fn no_right_of_the_page_for_queues_can_be_left_out() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let_in(&redis);
+    let url = format!("redis://app:secret@{}", redis.address());
+    let mut options = Options::new(Duration::from_secs(10));
+    options.waiters_max = Some(3);
+    let lock = Lock::connect(&url, options).await.unwrap();
+    let work = async |id: &str| {
+        let key = LockKey::new("queue", id).unwrap();
+        let held = lock.try_acquire(&key).await.map_err(|error| error.to_string())?;
+        let next = lock.acquire(&key, lock.deadline_in(Duration::from_secs(5)));
+        let release = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            held.release().await.map_err(|error| error.to_string())
+        };
+        let (next, released) = tokio::join!(next, release);
+        released?;
+        next.map_err(|error| error.to_string())?.release().await.map(drop).map_err(|error| error.to_string())
+    };
+    // Hashes are for permits and readers.
+    for right in ["hset", "hdel", "hget", "hgetall"] {
+        redis_says(&redis, &format!("ACL SETUSER app -{right}"));
+    }
+    work("all").await.unwrap();
+    let rights = PAGE.lines().filter(|line| line.contains("+zadd") || line.contains("+hset"));
+    let rights = rights.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix('+'));
+    let rights: Vec<&str> = rights.filter(|right| !right.starts_with('h')).collect();
+    assert_eq!(rights.len(), 9, "{rights:?}");
+    for right in rights {
+        redis_says(&redis, &format!("ACL SETUSER app -{right}"));
+        let error = work(right).await.expect_err(right);
+        assert!(error.contains("NOPERM") || error.contains("can't run this command"), "{right}: {error}");
+        redis_says(&redis, &format!("ACL SETUSER app +{right}"));
+    }
+}
+
+#[tokio::test]
 async fn no_right_of_the_page_for_readers_can_be_left_out() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

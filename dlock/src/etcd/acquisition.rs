@@ -109,13 +109,20 @@ impl<R: Runtime> EtcdAcquisition<R> {
     }
 
     async fn look(&self, position: i64, deadline: Instant) -> Result<Sight, BackendError> {
-        let answer = self.cluster.txn(self.place.look(position), deadline).await?;
+        let look = self.place.look(position, !self.trail.is_admitted());
+        let answer = self.cluster.txn(look, deadline).await?;
         Ok(self.place.sight(answer))
     }
 
     fn answer(&mut self, session: &Session, ahead: Ahead, since: Instant) -> Result<Answer, BackendError> {
         let left = session.left(since, self.cluster.now())?;
         let is_served = !ahead.is_full;
+        if let Some(waiting) = self.place.refusal(&ahead).filter(|_| !self.trail.is_admitted()) {
+            // The release that follows deletes the key. Until then it counts for the claims behind it.
+            reached!(self.cluster.runtime(), key_behind_full_queue);
+            return Ok(Answer::Full { waiting });
+        }
+        self.trail.admitted();
         self.trail.follows(ahead);
         let position = self.trail.position().unwrap_or_default().unsigned_abs();
         match FencingToken::new(position) {
@@ -354,4 +361,6 @@ probes! {
     reached session_over_while_waiting;
     /// A renewal found the lease alive and the claim's key gone.
     reached key_gone_lease_alive;
+    /// A claim found as many waiters ahead as may be there, and is refused.
+    reached key_behind_full_queue;
 }

@@ -148,6 +148,10 @@ impl<R: Runtime> Backend for Etcd<R> {
         true
     }
 
+    fn has_queue(&self, _: u32) -> bool {
+        true
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         // Opens the session that the first acquire needs.
         self.sessions.current(deadline).await.map(drop)

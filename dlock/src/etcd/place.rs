@@ -9,6 +9,9 @@
 //! writer is that of a mutex, which waits for all ahead. So a writer is served in its turn, whatever readers
 //! come behind it. The queue with named kinds is that of Curator's `InterProcessReadWriteLock`.
 //!
+//! With a limit of its waiters, a claim learns from the transaction that puts its key how many are ahead. If
+//! those are too many, it is refused, and its key deleted. Until then it counts for those behind it.
+//!
 //! # Late puts
 //!
 //! Each request has a stream of its own, and members answer them independently: a delete may overtake the put
@@ -43,6 +46,8 @@ pub(super) struct Place {
     permits: usize,
     /// True if the claim is for reading.
     is_shared: bool,
+    /// The most claims that may wait, this one included; `None` without a limit.
+    waiters_max: Option<u32>,
 }
 
 /// The answer to a transaction of a claim, sent by itself or in a batch.
@@ -52,7 +57,23 @@ pub(super) struct Reply {
     /// True if the transaction's conditions were met.
     pub(super) succeeded: bool,
     /// The result of each of its range requests.
-    ranges: Vec<Vec<KeyValue>>,
+    ranges: Vec<Range>,
+}
+
+/// The result of a range request.
+#[derive(Default)]
+struct Range {
+    keys: Vec<Found>,
+    /// The number of keys in the range, whether the request had a limit or not.
+    count: i64,
+}
+
+/// A key that was found, with its create revision and its mod revision.
+#[derive(Clone, Default)]
+struct Found {
+    key: Vec<u8>,
+    created: i64,
+    modified: i64,
 }
 
 /// The result of [`Place::enter`].
@@ -84,6 +105,8 @@ pub(super) struct Ahead {
     pub(super) readers: Vec<i64>,
     /// True if all permits are taken by claims ahead.
     pub(super) is_full: bool,
+    /// The number of claims ahead without a permit; more of them may be there if the answer was cut off.
+    pub(super) waiting: u32,
     /// The revision of the store at which the keys were there.
     pub(super) seen: i64,
 }
@@ -97,13 +120,15 @@ impl Place {
         let permits = usize::try_from(claim.permits).unwrap_or(usize::MAX);
         let is_shared = claim.is_shared();
         let kind = if is_shared { LockKey::ETCD_READER } else { "" };
-        Self { key: [&queue, kind, digits].concat(), queue, owner: owner.to_owned(), permits, is_shared }
+        let (key, owner) = ([&queue, kind, digits].concat(), owner.to_owned());
+        let waiters_max = claim.queue.map(|queue| queue.max);
+        Self { key, queue, owner, permits, is_shared, waiters_max }
     }
 
     #[cfg(test)]
     pub(super) fn in_queue(queue: &str) -> Self {
         let (key, owner) = (queue.to_owned() + "/1", "1".to_owned());
-        Self { queue: queue.to_owned(), key, owner, permits: 1, is_shared: false }
+        Self { queue: queue.to_owned(), key, owner, permits: 1, is_shared: false, waiters_max: None }
     }
 
     /// Returns the prefix of the keys of the queue.
@@ -142,26 +167,38 @@ impl Place {
 
     pub(super) fn entry(&self, reply: Reply) -> Entry {
         let Reply { revision, succeeded, ranges } = reply;
+        // Nobody is behind the new key: all others in its queue are ahead.
+        let others = ranges.first().map_or(0, |range| range.count - 1);
+        let waiting = self.without_permits(usize::try_from(others).unwrap_or(0));
         let mut found = ranges.into_iter();
         if succeeded {
-            return Entry::New { position: revision, ahead: self.ahead(found, revision) };
+            let mut ahead = self.ahead(found.by_ref(), revision);
+            ahead.waiting = waiting;
+            return Entry::New { position: revision, ahead };
         }
         let own = found.next().unwrap_or_default();
-        match own.first() {
-            Some(own) => Entry::Known { position: own.create_revision() },
+        match own.keys.first() {
+            Some(own) => Entry::Known { position: own.created },
             None => {
                 let guard = found.next().unwrap_or_default();
-                Entry::Fenced { guard: guard.first().map_or(0, KeyValue::mod_revision) }
+                Entry::Fenced { guard: guard.keys.first().map_or(0, |guard| guard.modified) }
             }
         }
     }
 
-    /// Reads the key ahead of this one, if this one is at `position`.
-    pub(super) fn look(&self, position: i64) -> Txn {
+    /// Reads the key ahead of this one, if this one is at `position`. With `counts_waiters` it reads as many
+    /// keys ahead as may be there.
+    pub(super) fn look(&self, position: i64, counts_waiters: bool) -> Txn {
         let before = newest_first().with_max_create_revision(position - 1);
+        let waiters = self.waiters_max.filter(|_| counts_waiters).unwrap_or(0);
         Txn::new()
             .when([Compare::create_revision(self.key.as_str(), CompareOp::Equal, position)])
-            .and_then(self.get_ahead(before, 0))
+            .and_then(self.get_ahead(before, waiters.into()))
+    }
+
+    /// Returns the number of claims that wait ahead, if the queue may not have this one, too.
+    pub(super) fn refusal(&self, ahead: &Ahead) -> Option<u32> {
+        self.waiters_max.filter(|max| ahead.is_full && ahead.waiting >= *max).map(|_| ahead.waiting)
     }
 
     pub(super) fn sight(&self, reply: Reply) -> Sight {
@@ -172,16 +209,17 @@ impl Place {
         Sight::InQueue(self.ahead(ranges.into_iter(), revision))
     }
 
-    /// Makes the range requests for the claims directly ahead, by `options`, and `own` more: for the claim's
-    /// own key, if it may be among them. A reader asks for the last writer, and for the readers.
-    fn get_ahead(&self, options: GetOptions, own: i64) -> Vec<TxnOp> {
+    /// Makes the range requests for the claims directly ahead, by `options`, and `more` of them: for the
+    /// claim's own key, if it may be among them, or for those that wait. A reader asks for the last writer,
+    /// and for the readers.
+    fn get_ahead(&self, options: GetOptions, more: i64) -> Vec<TxnOp> {
         let queue = self.queue.as_str();
         if !self.is_shared {
-            return vec![TxnOp::get(queue, Some(options.with_prefix().with_limit(self.count(own))))];
+            return vec![TxnOp::get(queue, Some(options.with_prefix().with_limit(self.count(more))))];
         }
         let readers = [queue, LockKey::ETCD_READER].concat();
         let writer = options.clone().with_range(readers.as_str()).with_limit(1);
-        let others = options.with_prefix().with_limit(READERS_MAX + own);
+        let others = options.with_prefix().with_limit(READERS_MAX + more);
         vec![TxnOp::get(queue, Some(writer)), TxnOp::get(readers.as_str(), Some(others))]
     }
 
@@ -192,16 +230,22 @@ impl Place {
 
     /// Reads the claims ahead from the answers to [`Place::get_ahead`], the newest first, which may contain
     /// this claim's key.
-    fn ahead(&self, mut ranges: impl Iterator<Item = Vec<KeyValue>>, seen: i64) -> Ahead {
+    fn ahead(&self, mut ranges: impl Iterator<Item = Range>, seen: i64) -> Ahead {
         let mut others = || {
-            let range = ranges.next().unwrap_or_default();
-            range.into_iter().filter(|kv| kv.key() != self.key.as_bytes())
+            let range = ranges.next().unwrap_or_default().keys;
+            range.into_iter().filter(|found| found.key != self.key.as_bytes())
         };
         let (others, readers) = (others(), others());
-        let readers = readers.map(|kv| kv.create_revision()).collect();
-        let claims = others.map(|kv| (kv.create_revision(), kv.into_key_value().0));
-        let claims: Vec<_> = claims.map(|(revision, key)| (key, revision)).take(self.permits).collect();
-        Ahead { is_full: claims.len() >= self.permits, claims, readers, seen }
+        let readers = readers.map(|found| found.created).collect();
+        let mut claims: Vec<_> = others.map(|found| (found.key, found.created)).collect();
+        let waiting = self.without_permits(claims.len());
+        claims.truncate(self.permits);
+        Ahead { is_full: claims.len() >= self.permits, waiting, claims, readers, seen }
+    }
+
+    /// Returns how many of the first `count` claims of the queue have no permit.
+    fn without_permits(&self, count: usize) -> u32 {
+        u32::try_from(count.saturating_sub(self.permits)).unwrap_or(u32::MAX)
     }
 
     /// Deletes the key, if it is at `position`. For claims whose requests have all been answered.
@@ -227,7 +271,14 @@ impl Place {
 impl Reply {
     pub(super) fn of(answer: &TxnResponse) -> Self {
         let ranges = |answer| match answer {
-            TxnOpResponse::Get(mut range) => Some(GetResponse::take_kvs(&mut range)),
+            TxnOpResponse::Get(mut range) => {
+                let found = |kv: KeyValue| {
+                    let (created, modified) = (kv.create_revision(), kv.mod_revision());
+                    Found { key: kv.into_key_value().0, created, modified }
+                };
+                let keys = GetResponse::take_kvs(&mut range).into_iter().map(found).collect();
+                Some(Range { count: range.count(), keys })
+            }
             _ => None,
         };
         let ranges = answer.op_responses().into_iter().filter_map(ranges).collect();
@@ -252,4 +303,54 @@ pub(super) fn guard_key(session: &Session) -> String {
 
 fn newest_first() -> GetOptions {
     GetOptions::new().with_sort(SortTarget::Create, SortOrder::Descend).with_keys_only()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the answer to a put that found `others` keys in the queue, the first of which it read.
+    fn answer(others: i64) -> Reply {
+        let keys = vec![Found::default(); others.min(1) as usize];
+        let ranges = vec![Range { keys, count: others + 1 }];
+        Reply { revision: 9, succeeded: true, ranges }
+    }
+
+    /// Returns how many wait, if that is too many.
+    fn refusal(place: &Place, reply: Reply) -> Option<u32> {
+        let Entry::New { ahead, .. } = place.entry(reply) else { panic!("the put failed") };
+        place.refusal(&ahead)
+    }
+
+    #[test]
+    fn a_claim_is_refused_behind_as_many_waiters_as_may_be_there() {
+        let place = Place { waiters_max: Some(2), ..Place::in_queue("q") };
+        // A free lock, a holder, a holder and a waiter, a holder and two waiters.
+        assert_eq!([0, 1, 2].map(|others| refusal(&place, answer(others))), [None; 3]);
+        assert_eq!([3, 4].map(|others| refusal(&place, answer(others))), [Some(2), Some(3)]);
+        let unlimited = Place::in_queue("q");
+        assert_eq!(refusal(&unlimited, answer(9000)), None);
+    }
+
+    #[test]
+    fn a_claim_that_does_not_wait_is_refused_behind_a_holder() {
+        let place = Place { waiters_max: Some(0), ..Place::in_queue("q") };
+        assert_eq!([0, 1].map(|others| refusal(&place, answer(others))), [None, Some(0)]);
+    }
+
+    #[test]
+    fn a_claim_whose_put_was_not_answered_counts_the_keys_that_it_reads() {
+        let place = Place { waiters_max: Some(2), ..Place::in_queue("q") };
+        let read = |others: usize| {
+            let keys = vec![Found::default(); others];
+            Reply { revision: 9, succeeded: true, ranges: vec![Range { keys, count: 90 }] }
+        };
+        let refused = |others| match place.sight(read(others)) {
+            Sight::InQueue(ahead) => place.refusal(&ahead),
+            Sight::Gone => panic!("the key is there"),
+        };
+        assert_eq!([refused(2), refused(3)], [None, Some(2)]);
+        let limits = |counts| format!("{:?}", place.look(7, counts)).contains("limit: 3");
+        assert!(limits(true) && !limits(false), "only the first look reads those that wait");
+    }
 }

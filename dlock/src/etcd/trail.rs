@@ -20,6 +20,8 @@ struct Stake {
     position: Option<i64>,
     /// The claims ahead at the last look.
     ahead: Option<Ahead>,
+    /// True once the queue was found to have room for the key.
+    is_admitted: bool,
 }
 
 impl Trail {
@@ -42,7 +44,13 @@ impl Trail {
 
     /// Notes a put that is about to be sent.
     pub(super) fn sending(&mut self, session: &Arc<Session>) {
-        let new = || Stake { session: Arc::clone(session), unanswered: 0, position: None, ahead: None };
+        let new = || Stake {
+            session: Arc::clone(session),
+            unanswered: 0,
+            position: None,
+            ahead: None,
+            is_admitted: false,
+        };
         self.stake.get_or_insert_with(new).unanswered += 1;
     }
 
@@ -67,11 +75,24 @@ impl Trail {
         }
     }
 
+    /// Returns true if the queue was found to have room for the key.
+    pub(super) fn is_admitted(&self) -> bool {
+        self.stake.as_ref().is_some_and(|stake| stake.is_admitted)
+    }
+
+    /// Notes that the queue has room for the key.
+    pub(super) fn admitted(&mut self) {
+        if let Some(stake) = &mut self.stake {
+            stake.is_admitted = true;
+        }
+    }
+
     /// Notes that the key is gone. A put that was not answered may still bring it back.
     pub(super) fn key_gone(&mut self) {
         if let Some(stake) = &mut self.stake {
             stake.position = None;
             stake.ahead = None;
+            stake.is_admitted = false;
         }
     }
 

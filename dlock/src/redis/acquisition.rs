@@ -14,13 +14,14 @@ use super::node::{Node, Sent};
 use super::options::{TokenSource, Waiting};
 use super::parts::Parts;
 use super::permit;
+use super::queue;
 use super::readers;
-use super::reply::{self, Grant};
+use super::reply::{self, Grant, Turn};
 use super::requests::Requests;
 use super::script::{Arg, Call, Own, Script, StoredKey};
 use super::shared::{self, Counter};
 use super::unfenced;
-use crate::backend::{Acquisition, Answer, Claim, Released, Renewal, Share};
+use crate::backend::{Acquisition, Answer, Claim, QueueLimit, Released, Renewal, Share};
 use crate::error::BackendError;
 use crate::token::FencingToken;
 
@@ -45,8 +46,11 @@ pub struct RedisAcquisition<R: Runtime> {
     requests: Requests,
     /// The tokens of the permits or readers beside the one that was granted.
     beside: Vec<FencingToken>,
-    /// True if a request of a writer was refused, so that it may bar readers.
-    bars_readers: bool,
+    /// True if the server has the claim among those that wait: a writer bars readers then, and any claim has
+    /// a place in a queue.
+    waits: bool,
+    /// The place in the server's queue at the last answer.
+    place: Option<u64>,
     /// The value that the server stores for the lease, if that is more than the owner token.
     stored: Option<Box<str>>,
 }
@@ -55,6 +59,9 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
         if self.claim.permits > 1 || self.claim.share.is_some() {
             return self.request_beside(deadline).await;
+        }
+        if let Some(limit) = self.claim.queue {
+            return self.request_in_turn(limit, deadline).await;
         }
         if !self.claim.fenced {
             return self.request_unfenced(deadline).await;
@@ -78,6 +85,9 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
             return Ok(());
         }
         let ticket = self.requests.ticket(|| listener.join(&self.claim.key.freed_channel()));
+        if let Some(place) = self.place {
+            ticket.at(place);
+        }
         listener.listen(node.runtime(), node.address(), node.info());
         // An error changes nothing: the next request is worthwhile either way.
         let called = timeout_at(node.runtime(), deadline, ticket.called()).await;
@@ -112,6 +122,10 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
                 let parts = readers::release(claim, share, *waiting == Waiting::Called);
                 release_by(client, followed, &parts, deadline).await
             }
+            followed if claim.queue.is_some() => {
+                let parts = queue::release(claim, *waiting == Waiting::Called);
+                release_by(client, followed, &parts, deadline).await
+            }
             followed if claim.fenced && *tokens == TokenSource::Shared => {
                 let parts = shared::release(claim, *waiting == Waiting::Called);
                 release_by(client, followed, &parts, deadline).await
@@ -121,7 +135,7 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         }?;
         let is_done = reply::is_done(&value)?;
         requests.answered(&sent.connection);
-        self.bars_readers = false;
+        self.waits = false;
         if is_done {
             requests.released();
         }
@@ -137,15 +151,15 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     }
 
     fn needs_cleanup(&self) -> bool {
-        self.requests.are_open() || self.bars_readers
+        self.requests.are_open() || self.waits
     }
 }
 
 impl<R: Runtime> RedisAcquisition<R> {
     pub(super) fn new(client: &Arc<Client<R>>, tokens: TokenSource, waiting: Waiting, claim: Claim) -> Self {
         let (client, requests) = (Arc::clone(client), Requests::default());
-        let (beside, bars_readers, stored) = (Vec::new(), false, None);
-        Self { client, tokens, waiting, claim, requests, beside, bars_readers, stored }
+        let (beside, waits, place, stored) = (Vec::new(), false, None, None);
+        Self { client, tokens, waiting, claim, requests, beside, waits, place, stored }
     }
 
     /// Returns whether the server is known to have granted a lease that has not been released since.
@@ -191,11 +205,50 @@ impl<R: Runtime> RedisAcquisition<R> {
         let (grant, since) = self.note(&sent, grant)?;
         self.beside = beside;
         let waits = matches!(grant, Grant::Taken { .. });
-        self.bars_readers = waits && matches!(self.claim.share, Some(Share::Exclusive { .. }));
+        self.waits = waits && matches!(self.claim.share, Some(Share::Exclusive { .. }));
         Ok(match grant {
             Grant::New { token } => Answer::Granted { token, since, left: self.claim.ttl },
             Grant::Known { token, left } => Answer::Granted { token, since, left },
             Grant::Taken { left, .. } => Answer::Taken { left },
+        })
+    }
+
+    /// Requests the lease, or a place among those that wait for it.
+    async fn request_in_turn(
+        &mut self,
+        limit: QueueLimit,
+        deadline: Instant,
+    ) -> Result<Answer, BackendError> {
+        let Self { client, claim, requests, tokens, waiting, .. } = self;
+        sometimes!(client.node.runtime(), asked_again_unanswered, requests.are_open());
+        let before_send = |sent: &Sent| requests.sending(sent, claim.ttl);
+        let parts = queue::acquire(claim, limit, *tokens, *waiting == Waiting::Called);
+        let (sent, value) = client.node.eval(parts.call(), deadline, before_send).await?;
+        let (grant, refusal) = match reply::turn(&value) {
+            Ok(Turn::Granted(grant)) => (Ok(grant), None),
+            Ok(Turn::Placed { position, left }) => {
+                sometimes!(
+                    self.client.node.runtime(),
+                    place_given_away,
+                    self.place.is_some_and(|place| place != position)
+                );
+                (self.place, self.waits) = (Some(position), true);
+                (Ok(Grant::Taken { left, by: None }), Some(Answer::Placed { position, left }))
+            }
+            Ok(Turn::Full { waiting }) => {
+                reached!(self.client.node.runtime(), queue_was_full);
+                (Ok(Grant::Taken { left: None, by: None }), Some(Answer::Full { waiting }))
+            }
+            Err(error) => (Err(error), None),
+        };
+        let (grant, since) = self.note(&sent, grant)?;
+        if !matches!(refusal, Some(Answer::Placed { .. })) {
+            (self.place, self.waits) = (None, false);
+        }
+        Ok(match grant {
+            Grant::New { token } => Answer::Granted { token, since, left: self.claim.ttl },
+            Grant::Known { token, left } => Answer::Granted { token, since, left },
+            Grant::Taken { left, .. } => refusal.unwrap_or(Answer::Taken { left }),
         })
     }
 
@@ -350,4 +403,8 @@ probes! {
     sometimes woken_by_release;
     /// A waiter heard of no release, and asked again after its backoff.
     sometimes retried_without_message;
+    /// A claim found as many waiters ahead as may be there, and is refused.
+    reached queue_was_full;
+    /// A waiter did not ask for so long that the server gave its place away, and it waits at another one.
+    sometimes place_given_away;
 }

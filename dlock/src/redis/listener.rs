@@ -99,8 +99,8 @@ impl<R: Runtime> Subscriber<R> {
             .set_response_timeout(None)
             .set_connection_timeout(None)
             .set_push_sender(move |push: PushInfo| {
-                if let Some(channel) = channel_of(&push) {
-                    waiters.call(channel);
+                if let Some((channel, place)) = message_of(&push) {
+                    waiters.call(channel, place);
                 }
                 Ok::<_, redis::aio::SendError>(())
             });
@@ -150,10 +150,19 @@ fn names(channels: &[Arc<str>]) -> Vec<&str> {
     channels.iter().map(AsRef::as_ref).collect()
 }
 
-/// Returns the channel of a message; `None` for other pushes.
-fn channel_of(push: &PushInfo) -> Option<&str> {
-    match (&push.kind, push.data.first()) {
-        (PushKind::Message, Some(Value::BulkString(channel))) => std::str::from_utf8(channel).ok(),
+/// Returns the channel of a message, and the place of the waiter that is next, if it names one; `None` for
+/// other pushes.
+fn message_of(push: &PushInfo) -> Option<(&str, Option<u64>)> {
+    match (&push.kind, push.data.as_slice()) {
+        (PushKind::Message, [Value::BulkString(channel), rest @ ..]) => {
+            let place = match rest {
+                [Value::BulkString(text)] => {
+                    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok())
+                }
+                _ => None,
+            };
+            Some((std::str::from_utf8(channel).ok()?, place))
+        }
         _ => None,
     }
 }

@@ -16,9 +16,10 @@
 // and native.rs the server's own commands in their place; node.rs adds deadlines. operation.rs has the
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
 // acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
-// those of a lock for readers and a writer, and shared/ those of tokens from a shared counter; requests.rs
-// remembers unanswered requests; acquisition.rs puts them together. waiters.rs and listener.rs wake waiters
-// after a release. The .lua files are the scripts that the server runs.
+// those of a lock for readers and a writer, queue/ those of a mutex with a limit of its waiters, and shared/
+// those of tokens from a shared counter; requests.rs remembers unanswered requests; acquisition.rs puts them
+// together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that the
+// server runs.
 
 mod acquisition;
 mod batch;
@@ -33,6 +34,7 @@ mod operation;
 mod options;
 mod parts;
 mod permit;
+mod queue;
 mod readers;
 mod reply;
 mod requests;
@@ -135,6 +137,10 @@ impl<R: Runtime> Backend for Redis<R> {
 
     fn has_readers(&self) -> bool {
         true
+    }
+
+    fn has_queue(&self, permits: u32) -> bool {
+        permits == 1
     }
 
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {

@@ -24,6 +24,17 @@ pub(crate) enum Grant<T = FencingToken> {
     Taken { left: Option<Duration>, by: Option<Box<str>> },
 }
 
+/// The answer of `acquire_in_turn.lua`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The claim has the lease.
+    Granted(Grant),
+    /// It waits at `position`; if it is the first, for a lease with `left`.
+    Placed { position: u64, left: Option<Duration> },
+    /// It may not wait: `waiting` others do.
+    Full { waiting: u32 },
+}
+
 /// Returns whether the server is a replica now: the next connection may lead to its new primary.
 pub(super) fn is_read_only(value: &Value) -> bool {
     has_kind(value, ServerErrorKind::ReadOnly)
@@ -124,6 +135,25 @@ pub(super) fn grant_beside(value: &Value) -> Result<(Grant, Vec<FencingToken>), 
     let mut beside = others.iter().map(token_of).collect::<Result<Vec<_>, _>>()?;
     beside.sort_unstable();
     Ok((grant, beside))
+}
+
+/// Reads the answer of a script that grants in turn.
+pub(super) fn turn(value: &Value) -> Result<Turn, BackendError> {
+    let Value::Array(items) = value else { return Err(refused(value)) };
+    match items.as_slice() {
+        [Value::Int(0), Value::Int(left), Value::Int(place)] => {
+            let position = u64::try_from(*place).map_err(|_| refused(value))?;
+            Ok(Turn::Placed { position, left: millis(*left) })
+        }
+        [Value::Int(3), Value::Int(waiting)] => {
+            Ok(Turn::Full { waiting: u32::try_from(*waiting).map_err(|_| refused(value))? })
+        }
+        [Value::Int(2), Value::BulkString(fence)] => {
+            Ok(Turn::Granted(Grant::New { token: token_in(fence)? }))
+        }
+        [Value::Int(1), ..] => grant(value).map(Turn::Granted),
+        _ => Err(refused(value)),
+    }
 }
 
 fn token_of(value: &Value) -> Result<FencingToken, BackendError> {
@@ -263,6 +293,22 @@ mod tests {
         assert_eq!(grant_beside(&known), Ok((Grant::Known { token, left }, tokens([12]))));
         let taken = Value::Array(vec![Value::Int(0), Value::Int(40)]);
         assert_eq!(grant_beside(&taken), Ok((Grant::Taken { left: Some(left), by: None }, vec![])));
+    }
+
+    #[test]
+    fn every_answer_of_a_script_with_a_queue_is_read() {
+        let numbers = |numbers: &[i64]| Value::Array(numbers.iter().copied().map(Value::Int).collect());
+        let (token, left) = (FencingToken::new(9).unwrap(), Duration::from_millis(40));
+        let new = Value::Array(vec![Value::Int(2), text(9)]);
+        assert_eq!(turn(&new), Ok(Turn::Granted(Grant::New { token })));
+        let known = Value::Array(vec![Value::Int(1), text(9), Value::Int(40)]);
+        assert_eq!(turn(&known), Ok(Turn::Granted(Grant::Known { token, left })));
+        assert_eq!(turn(&numbers(&[0, 40, 12])), Ok(Turn::Placed { position: 12, left: Some(left) }));
+        assert_eq!(turn(&numbers(&[0, -1, 13])), Ok(Turn::Placed { position: 13, left: None }));
+        assert_eq!(turn(&numbers(&[3, 5])), Ok(Turn::Full { waiting: 5 }));
+        for other in [numbers(&[0, 40]), numbers(&[3]), numbers(&[0, 1, -1]), Value::Int(7), Value::Nil] {
+            assert!(!turn(&other).unwrap_err().is_passing());
+        }
     }
 
     #[test]

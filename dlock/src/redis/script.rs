@@ -8,6 +8,7 @@ use redis::{Cmd, RedisWrite, ToRedisArgs};
 
 use crate::key::{FENCE, FREED, LockKey, OWNER, PERMITS, TOKENS, stored_as};
 use crate::share::{READERS, READS, WRITERS};
+use crate::waiting::{PATIENCE, WAITERS};
 
 /// The scripts of locks on one Redis: the name and the text of each.
 pub(crate) const SCRIPTS: &[(&str, &str)] = &[
@@ -28,6 +29,8 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("release_writer", include_str!("readers/release_writer.lua")),
     ("acquire_shared", include_str!("shared/acquire_shared.lua")),
     ("release_shared", include_str!("shared/release_shared.lua")),
+    ("acquire_in_turn", include_str!("queue/acquire_in_turn.lua")),
+    ("release_in_turn", include_str!("queue/release_in_turn.lua")),
 ];
 
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.
@@ -166,6 +169,16 @@ impl<'a> StoredKey<'a> {
     /// Returns the key with the writers that wait.
     pub(crate) fn writers(key: &'a LockKey) -> Self {
         Self::new(key, WRITERS)
+    }
+
+    /// Returns the key with the waiters by their places.
+    pub(crate) fn waiters(key: &'a LockKey) -> Self {
+        Self::new(key, WAITERS)
+    }
+
+    /// Returns the key with the waiters by the time at which each must have asked again.
+    pub(crate) fn patience(key: &'a LockKey) -> Self {
+        Self::new(key, PATIENCE)
     }
 
     /// Returns the channel on which releases are published.

@@ -4,6 +4,9 @@
 //! is not awake yet. A waiter that was woken requests the lock, and stays in the queue until it is granted
 //! the lock or leaves. No wake-up is lost: if all waiters are awake already, the wake-up goes to the first
 //! one whose request is refused, and a waiter that leaves while it is awake passes its wake-up on.
+//!
+//! If the server keeps a queue, the message names the place of the waiter that is next, and wakes that one
+//! alone: no other can be served.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -39,10 +42,14 @@ struct Queue {
     is_subscribed: bool,
     /// A wake-up came while all waiters were awake.
     has_spare_call: bool,
+    /// The place in the server's queue that was named last, if its waiter was awake or not here yet.
+    next_place: Option<u64>,
 }
 
 struct Waiter {
     ticket: u64,
+    /// The place in the server's queue, if it keeps one.
+    place: Option<u64>,
     stage: Stage,
     bell: Arc<Notify>,
 }
@@ -81,17 +88,23 @@ impl Waiters {
                 queue
             }
         };
-        queue.waiters.push_back(Waiter { ticket: number, stage: Stage::Waiting, bell: Arc::clone(&bell) });
+        let (place, bell_of_queue) = (None, Arc::clone(&bell));
+        let waiter = Waiter { ticket: number, place, stage: Stage::Waiting, bell: bell_of_queue };
+        queue.waiters.push_back(waiter);
         if queue.waiters.len() == 1 {
             state.touched.insert(Arc::clone(&channel));
         }
         Ticket { waiters: Arc::clone(self), channel, number, bell }
     }
 
-    /// Wakes the next waiter of `channel`: its lock was released.
-    pub(super) fn call(&self, channel: &str) {
+    /// Wakes the next waiter of `channel`: its lock was released. With a place, wakes the waiter at that
+    /// place of the server's queue.
+    pub(super) fn call(&self, channel: &str, place: Option<u64>) {
         if let Some(queue) = self.state().queues.get_mut(channel) {
-            queue.call();
+            match place {
+                None => queue.call(),
+                Some(place) => queue.call_place(place),
+            }
         }
     }
 
@@ -156,14 +169,25 @@ impl Waiters {
 }
 
 impl Queue {
+    /// Wakes the first waiter that is not awake: with places in the server's queue, the one with the lowest.
     fn call(&mut self) {
-        match self.waiters.iter_mut().find(|waiter| waiter.stage == Stage::Waiting) {
-            Some(waiter) => {
-                waiter.stage = Stage::Called;
-                waiter.bell.notify_one();
-            }
+        let waiting = self.waiters.iter_mut().filter(|waiter| waiter.stage == Stage::Waiting);
+        match waiting.min_by_key(|waiter| waiter.place) {
+            Some(waiter) => waiter.wake(),
             None => self.has_spare_call = true,
         }
+    }
+
+    /// Wakes the waiter at `place`, now or once it waits there.
+    fn call_place(&mut self, place: u64) {
+        let is_next = |waiter: &&mut Waiter| waiter.stage == Stage::Waiting && waiter.place == Some(place);
+        self.next_place = match self.waiters.iter_mut().find(is_next) {
+            Some(waiter) => {
+                waiter.wake();
+                None
+            }
+            None => Some(place),
+        };
     }
 
     fn place(&self, ticket: u64) -> Option<usize> {
@@ -171,7 +195,24 @@ impl Queue {
     }
 }
 
+impl Waiter {
+    fn wake(&mut self) {
+        self.stage = Stage::Called;
+        self.bell.notify_one();
+    }
+}
+
 impl Ticket {
+    /// Notes the place in the server's queue. If that was named meanwhile, the waiter is woken.
+    pub(super) fn at(&self, place: u64) {
+        self.change(|queue, number| {
+            queue.waiters[number].place = Some(place);
+            if queue.next_place == Some(place) {
+                queue.call_place(place);
+            }
+        });
+    }
+
     /// Waits to be woken. The waiter must request the lock then.
     pub(super) async fn called(&self) {
         self.bell.notified().await;
@@ -232,14 +273,14 @@ mod tests {
     fn a_release_wakes_the_first_waiter_only() {
         let waiters = waiters();
         let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
-        waiters.call(CHANNEL);
+        waiters.call(CHANNEL, None);
         assert!(!is_called(&second) && is_called(&first));
         // It asks, and another client was faster.
         first.refused();
-        waiters.call(CHANNEL);
+        waiters.call(CHANNEL, None);
         assert!(!is_called(&second) && is_called(&first));
         first.served();
-        waiters.call(CHANNEL);
+        waiters.call(CHANNEL, None);
         assert!(is_called(&second));
     }
 
@@ -248,7 +289,7 @@ mod tests {
         for has_asked in [false, true] {
             let waiters = waiters();
             let (first, second) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
-            waiters.call(CHANNEL);
+            waiters.call(CHANNEL, None);
             assert_eq!(has_asked, has_asked && is_called(&first));
             drop(first);
             assert!(is_called(&second));
@@ -267,13 +308,47 @@ mod tests {
     fn a_wake_up_while_all_are_awake_is_kept() {
         let waiters = waiters();
         let only = waiters.join(CHANNEL);
-        waiters.call(CHANNEL);
+        waiters.call(CHANNEL, None);
         assert!(is_called(&only));
-        waiters.call(CHANNEL);
+        waiters.call(CHANNEL, None);
         only.refused();
         assert!(is_called(&only));
         only.refused();
         assert!(!is_called(&only));
+    }
+
+    #[test]
+    fn a_release_wakes_the_waiter_at_the_place_that_is_next() {
+        let waiters = waiters();
+        let (late, early) = (waiters.join(CHANNEL), waiters.join(CHANNEL));
+        late.at(8);
+        early.at(5);
+        waiters.call(CHANNEL, Some(8));
+        assert!(is_called(&late) && !is_called(&early));
+        late.refused();
+        // The waiter at place 6 is another client's.
+        waiters.call(CHANNEL, Some(6));
+        assert!(!is_called(&late) && !is_called(&early));
+        // Without a place, the next one is the one with the lowest.
+        waiters.call(CHANNEL, None);
+        assert!(is_called(&early) && !is_called(&late));
+    }
+
+    #[test]
+    fn a_place_that_is_named_too_early_is_kept() {
+        let waiters = waiters();
+        let other = waiters.join(CHANNEL);
+        other.at(4);
+        let new = waiters.join(CHANNEL);
+        waiters.call(CHANNEL, Some(5));
+        assert!(!is_called(&new) && !is_called(&other));
+        new.at(5);
+        assert!(is_called(&new), "named before it had its place");
+        waiters.call(CHANNEL, Some(5));
+        new.refused();
+        assert!(!is_called(&new));
+        new.at(5);
+        assert!(is_called(&new), "named while its request was on its way");
     }
 
     #[test]

@@ -48,12 +48,17 @@ impl<R: Runtime> ZooKeeperAcquisition<R> {
             Some(place) => place.look(deadline).await?,
             None => None,
         };
-        let Position { token, is_served, is_used_up } = match known {
+        let Position { token, is_served, is_used_up, refusal } = match known {
             Some(position) => position,
             None => self.enter(client, deadline).await?,
         };
         if is_used_up {
             return Err(Error::QueueUsedUp { path: self.sessions.queue(&self.claim.key) });
+        }
+        if let Some(waiting) = refusal {
+            // The release that follows deletes the entry. Until then it counts for the claims behind it.
+            reached!(client.runtime(), entry_behind_full_queue);
+            return Ok(Answer::Full { waiting });
         }
         if !is_served {
             return Ok(Answer::Queued { position: token.as_u64() });
@@ -207,4 +212,6 @@ probes! {
     sometimes woken_by_predecessor;
     /// A watch ended with its connection: the waiter looks again.
     sometimes watch_lost;
+    /// A claim found as many waiters ahead as may be there, and is refused.
+    reached entry_behind_full_queue;
 }

@@ -117,6 +117,10 @@ impl<R: Runtime> Backend for ZooKeeper<R> {
         true
     }
 
+    fn has_queue(&self, _: u32) -> bool {
+        true
+    }
+
     async fn connect(&self, deadline: Instant) -> Result<(), BackendError> {
         let client = self.0.current();
         // Read before any change of the locks: the answer shows that the login was taken.

@@ -21,6 +21,9 @@ pub(super) struct Place<R: Runtime> {
     permits: usize,
     /// True if the claim is for reading.
     is_shared: bool,
+    /// The most claims that may wait, this one included; `None` without a limit, or once the queue was found
+    /// to have room.
+    waiters_max: Option<u32>,
     /// `None` while its creation is not answered.
     entry: Option<Entry>,
 }
@@ -45,13 +48,17 @@ pub(super) struct Position {
     pub(super) is_served: bool,
     /// The queue's counter has overflowed: the order is unknown.
     pub(super) is_used_up: bool,
+    /// The number of claims that wait ahead, if those are so many that this one may not wait, too.
+    pub(super) refusal: Option<u32>,
 }
 
 impl<R: Runtime> Place<R> {
     /// Makes an entry with a new guid, without a request.
     pub(super) fn new(client: Client<R>, queue: &str, guid: String, claim: &Claim) -> Self {
         let permits = usize::try_from(claim.permits).unwrap_or(usize::MAX);
-        Self { client, queue: queue.to_owned(), guid, permits, is_shared: claim.is_shared(), entry: None }
+        let (queue, is_shared) = (queue.to_owned(), claim.is_shared());
+        let waiters_max = claim.queue.map(|queue| queue.max);
+        Self { client, queue, guid, permits, is_shared, waiters_max, entry: None }
     }
 
     /// Returns whether a server has reported the entry.
@@ -198,7 +205,7 @@ impl<R: Runtime> Place<R> {
     }
 
     fn position(&mut self, names: &[String]) -> Result<Position, Error> {
-        let Self { queue, entry, permits, is_shared, .. } = self;
+        let Self { queue, entry, permits, is_shared, waiters_max, .. } = self;
         let Some(entry) = entry else { return Err(Error::NoNode { path: queue.clone() }) };
         let (ahead, readers) = match is_shared {
             true => {
@@ -209,8 +216,15 @@ impl<R: Runtime> Place<R> {
         };
         let paths = |names: Vec<&str>| names.into_iter().map(|name| format!("{queue}/{name}")).collect();
         (entry.ahead, entry.readers) = (paths(ahead), paths(readers));
-        let is_used_up = queue::is_used_up(entry.number);
-        Ok(Position { token: entry.token, is_served: entry.ahead.len() < *permits, is_used_up })
+        let (token, is_used_up) = (entry.token, queue::is_used_up(entry.number));
+        let is_served = entry.ahead.len() < *permits;
+        let waiting = waiters_max.map(|_| queue::waiting_ahead(names, entry.number, *permits));
+        let refusal = waiting.filter(|waiting| !is_served && Some(*waiting) >= *waiters_max);
+        if refusal.is_none() {
+            // A claim that was let in waits until it is served.
+            *waiters_max = None;
+        }
+        Ok(Position { token, is_served, is_used_up, refusal })
     }
 }
 

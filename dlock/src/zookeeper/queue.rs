@@ -18,6 +18,11 @@ pub(super) fn ahead(names: &[String], own: u32, permits: usize) -> Vec<&str> {
     all_ahead(names, own).take(permits).collect()
 }
 
+/// Returns the number of entries ahead of the one numbered `own` that have no permit.
+pub(super) fn waiting_ahead(names: &[String], own: u32, permits: usize) -> u32 {
+    u32::try_from(all_ahead(names, own).skip(permits).count()).unwrap_or(u32::MAX)
+}
+
 /// Returns the name of the last writer ahead of the reader numbered `own`, and those of the readers ahead,
 /// the nearest first. The reader is served once there is no such writer, however many readers there are.
 pub(super) fn ahead_of_reader(names: &[String], own: u32) -> (Option<&str>, Vec<&str>) {
@@ -87,6 +92,8 @@ mod tests {
                     let nearest = line[..place].iter().rev().take(permits);
                     let own = entry_number(name).unwrap();
                     prop_assert_eq!(ahead(&shuffled, own, permits), nearest.collect::<Vec<_>>());
+                    let waiting = place.saturating_sub(permits);
+                    prop_assert_eq!(waiting_ahead(&shuffled, own, permits) as usize, waiting);
                 }
             }
         }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dlock::{
-    Acquisition, Answer, Backend, BackendError, Claim, FencingToken, Instant, Released, Renewal, Runtime,
+    Acquisition, Answer, Backend, BackendError, Claim, FencingToken, Instant, QueueLimit, Released, Renewal,
+    Runtime,
 };
 
 use super::World;
@@ -19,6 +20,10 @@ pub enum Order {
     Taken(Option<Duration>),
     /// Puts the caller into the queue at that place; its watch fires after that time.
     Queued(u64, Duration),
+    /// Puts the caller into the queue at that place, which it must ask for again.
+    Placed(u64, Option<Duration>),
+    /// Answers that so many wait that the caller may not.
+    Full(u32),
     /// Answers that the caller does not own the lease.
     NotOwner,
     /// The same, after that time.
@@ -55,6 +60,8 @@ struct State {
     /// Watches get no answer: they fail at their deadline.
     hides_watches: bool,
     calls: Vec<Call>,
+    /// The limits of the claims that were opened.
+    limits: Vec<Option<QueueLimit>>,
     granted: u64,
 }
 
@@ -90,6 +97,11 @@ impl Fake {
         self.state.lock().unwrap().calls.iter().filter(|call| call.kind == kind).cloned().collect()
     }
 
+    /// Returns the limit of the waiters that the first claim named.
+    pub fn first_limit(&self) -> Option<QueueLimit> {
+        self.state.lock().unwrap().limits.first().copied().flatten()
+    }
+
     /// Records the call and follows the next order for its kind: waits, fails, or returns the order.
     async fn obey(
         &self,
@@ -118,7 +130,7 @@ impl Fake {
                 return Err(BackendError::NoAnswer);
             }
             Order::Fail(error) => return Err(error.clone()),
-            Order::Taken(_) | Order::Queued(..) | Order::NotOwner => {}
+            Order::Taken(_) | Order::Queued(..) | Order::Placed(..) | Order::Full(_) | Order::NotOwner => {}
         }
         Ok(order)
     }
@@ -136,7 +148,12 @@ impl Backend for Fake {
         "fake"
     }
 
+    fn has_queue(&self, permits: u32) -> bool {
+        permits == 1
+    }
+
     fn open(&self, claim: Claim) -> FakeAcquisition {
+        self.state.lock().unwrap().limits.push(claim.queue);
         FakeAcquisition { fake: self.clone(), claim, open: false }
     }
 }
@@ -157,6 +174,14 @@ impl Acquisition for FakeAcquisition {
         *open = false;
         if let Order::Taken(left) = order {
             return Ok(Answer::Taken { left });
+        }
+        if let Order::Full(waiting) = order {
+            *open = true;
+            return Ok(Answer::Full { waiting });
+        }
+        if let Order::Placed(position, left) = order {
+            *open = true;
+            return Ok(Answer::Placed { position, left });
         }
         let mut state = fake.state.lock().unwrap();
         if let Order::Queued(position, time) = order {

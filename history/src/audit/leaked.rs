@@ -9,6 +9,9 @@
 //! need its longest retry delay ([`Rules::longest_retry`]) until it retries. A client that leaves its lock to
 //! the TTL never ends its acquisition.
 //!
+//! A waiter in the queue of a server without sessions leaves a trace, too, if it gave up and its place was
+//! removed (`waiter_gone`) as late: those behind it waited for a dead one.
+//!
 //! Source: issue 6864 of sim (simstudioai), where an answer that is lost is read as "not acquired".
 
 use std::collections::BTreeMap;
@@ -25,6 +28,8 @@ use crate::vocabulary::{Kind, Name};
 pub(super) struct Leaked<'h> {
     ttl: Duration,
     longest_retry: Duration,
+    /// True if a place in a queue ends with the client's session: its key counts once it has the lock.
+    sessions: bool,
     acquisitions: BTreeMap<(&'h Name, &'h Name), Acquisition<'h>>,
 }
 
@@ -39,7 +44,8 @@ struct Acquisition<'h> {
 impl<'h> Judge<'h> for Leaked<'h> {
     fn of(rules: &Rules) -> Option<Self> {
         let longest_retry = rules.longest_retry?;
-        Some(Self { ttl: rules.ttl.unwrap_or_default(), longest_retry, acquisitions: BTreeMap::new() })
+        let (ttl, sessions) = (rules.ttl.unwrap_or_default(), rules.sessions);
+        Some(Self { ttl, longest_retry, sessions, acquisitions: BTreeMap::new() })
     }
 
     fn until(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
@@ -70,6 +76,10 @@ impl<'h> Judge<'h> for Leaked<'h> {
                 if let Some(acquisition) = self.acquisitions.get_mut(&(key, owner)) {
                     acquisition.ended = Some(event.at);
                 }
+            }
+            Kind::WaiterGone { key, owner, .. } if !self.sessions => {
+                let place = Entry { key, server: process, owner, since: Nanos(0) };
+                self.judge(event.at, &place, &state.faults, verdicts);
             }
             Kind::ProcessCrashed { .. } => {
                 self.acquisitions.retain(|_, acquisition| acquisition.process != process);

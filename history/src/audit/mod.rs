@@ -2,10 +2,11 @@
 //!
 //! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then one
 //! file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
-//! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `terms`, `tasks`), each
-//! with its rule and the rule's source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest
-//! on the leases that holders believe in (`beliefs`, `trust`), the number of them that may be live at once
-//! (`capacity`), the keys that servers have stored (`stored`) and the faults in force (`faults`).
+//! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `terms`, `tasks`,
+//! `crowded`), each with its rule and the rule's source, as a `Judge` (`judge`) with a row in `Judges`.
+//! Several of them rest on the leases that holders believe in (`beliefs`, `trust`), the number of them that
+//! may be live at once (`capacity`), the keys that servers have stored (`stored`) and the faults in force
+//! (`faults`).
 //! [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use crate::vocabulary::Name;
 mod after_release;
 mod beliefs;
 mod capacity;
+mod crowded;
 mod deadlock;
 mod ends;
 mod fairness;
@@ -50,6 +52,7 @@ pub use summary::{Summary, Updates, WriteBy, WriteByError};
 pub use verdict::{Verdict, VerdictKind};
 
 use after_release::AfterRelease;
+use crowded::Crowded;
 use deadlock::Deadlock;
 use idle::Idle;
 use judge::{Judge, State};
@@ -198,6 +201,7 @@ impl<'h> Judges<'h> {
             boxed::<Idle<'h>>(rules),
             boxed::<Terms<'h>>(rules),
             boxed::<Tasks<'h>>(rules),
+            boxed::<Crowded<'h>>(rules),
         ];
         Self { state: State::of(rules), judges: all.into_iter().flatten().collect() }
     }

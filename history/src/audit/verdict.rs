@@ -57,6 +57,8 @@ crate::names! {
         RanTwice = "ran_twice",
         /// A task that had to run was passed over: it was never committed.
         TaskLost = "task_lost",
+        /// More acquires waited for a key at once than its queue may hold.
+        Crowded = "crowded",
     }
 }
 
@@ -178,6 +180,12 @@ impl VerdictKind {
                     took effect twice, or ran again although its worker knew that it was done.",
                 rule: "A task is committed once, and does not run again once its commit is acknowledged.",
                 about: About::Resource,
+            },
+            Self::Crowded => Words {
+                explained: "The lock promises that no more than a given number of workers wait for it, and \
+                    refuses the others at once; here one more was let into the queue.",
+                rule: "No more acquires wait for a key at once than its queue may hold.",
+                about: About::Lock,
             },
             Self::TaskLost => Words {
                 explained: "A task that had to run was passed over: nobody did it, and nobody will.",

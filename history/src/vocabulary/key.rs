@@ -11,6 +11,7 @@ impl Kind {
             | Self::LeaseRetried { key, .. }
             | Self::LeaseShared { key, .. }
             | Self::LeasePermits { key, .. }
+            | Self::LeaseBounded { key, .. }
             | Self::LeaseQueued { key, .. }
             | Self::LeaseAcquired { key, .. }
             | Self::LeaseNotAcquired { key, .. }

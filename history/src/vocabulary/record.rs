@@ -132,6 +132,8 @@ fields! {
     body Body = "body": Name;
     /// the number of a task: the time of a tick in milliseconds of Unix time, or the number of a job.
     task Task = "task": u64;
+    /// the most requests that may wait for a key at once.
+    waiters_max WaitersMax = "waiters_max": u64;
 }
 
 /// A record that is no event of the vocabulary.
@@ -310,9 +312,10 @@ mod tests {
             *number = Some(7);
         }
         record.effect = Some(Effect::links(LinkFault::Cut, [("a", "b")]));
+        record.waiters_max = Some(7);
         let fields = serde_json::to_value(&record).unwrap();
         let fields = fields.as_object().unwrap();
-        assert_eq!(fields.len(), 23);
+        assert_eq!(fields.len(), 24);
         let mut copy = Record::default();
         for (field, value) in fields {
             match value {

@@ -4,7 +4,7 @@ use history::{Kind, Name, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
     acquired, crashed, deleted, expired, extended, granted, healed, history, millis_at, not_acquired, only,
-    released, requested, struck,
+    released, requested, struck, waiter_gone,
 };
 
 /// Audits a run that ends at 2.5 s, and in which a retry comes within 500 ms.
@@ -42,6 +42,15 @@ fn a_key_that_outlives_a_given_up_acquire_is_leaked() {
 #[test]
 fn a_key_that_is_stored_until_the_end_is_leaked() {
     only(VerdictKind::Leaked, &judge(given_up()));
+}
+
+#[test]
+fn a_place_in_a_queue_that_outlives_a_given_up_acquire_is_leaked() {
+    let gone = |at| [(1, "a", requested("a")), (9, "a", not_acquired("a")), (at, "redis", waiter_gone("a"))];
+    only(VerdictKind::Leaked, &judge(gone(1010)));
+    assert_eq!(judge(gone(1009)), []);
+    let sessions = Rules { sessions: true, ..rules() };
+    assert_eq!(audit(&history(gone(1010)), &sessions), [], "it ends with the session");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod capacity;
 mod conditional;
 mod correct_histories;
 mod counts;
+mod crowded;
 mod deadlock;
 mod foreign_release;
 mod idle;

@@ -49,8 +49,8 @@ pub(crate) struct Chaos {
     /// The number of locks they contend for.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
-    /// The primitive: mutex, semaphore (of 2 permits), semaphore:N, readers (of three rounds two read) or
-    /// election.
+    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore (of 2 permits),
+    /// semaphore:N, readers (of three rounds two read) or election.
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The TTL of a lease.
@@ -129,7 +129,8 @@ impl Chaos {
             work: self.work,
             raise: self.raise,
         };
-        if system == System::Redlock && matches!(self.primitive, Primitive::Semaphore { .. }) {
+        let needs_queue = matches!(self.primitive, Primitive::Semaphore { .. } | Primitive::Bounded { .. });
+        if system == System::Redlock && needs_queue {
             return Err(
                 format!("redlock has no {}: give --system redis, etcd or zookeeper", self.primitive).into()
             );

@@ -26,8 +26,8 @@ pub(crate) struct Contend {
     /// The mechanism that decides which contender may work.
     #[arg(long, env = "DLOCK_ARM", value_enum, default_value = "lock")]
     arm: ArmKind,
-    /// The primitive: mutex, semaphore (of 2 permits), semaphore:N or readers (of three rounds two read). A
-    /// campaign of an election is an acquire of a mutex.
+    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore (of 2 permits),
+    /// semaphore:N or readers (of three rounds two read). A campaign of an election is an acquire of a mutex.
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The database for the mechanisms without a lock: postgresql://user@host:port/database.

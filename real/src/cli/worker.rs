@@ -28,8 +28,8 @@ pub(crate) struct Worker {
     /// otherwise. The resource decides: a worker always sends its tokens.
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser())]
     fence: Option<Fencing>,
-    /// The primitive: mutex, semaphore (of 2 permits), semaphore:N, readers (of three rounds two read) or
-    /// election.
+    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore (of 2 permits),
+    /// semaphore:N, readers (of three rounds two read) or election.
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The duration of the work between the grant and the write.

@@ -242,7 +242,10 @@ impl Unserved {
     /// off by the end, unless it was unanswered for the whole request timeout: then something is wrong.
     fn waited(&self, end: Instant, request_timeout: Duration) -> bool {
         match self.error {
-            AcquireError::Taken { .. } | AcquireError::DeadlinePassed => true,
+            // A full queue is an answer, too.
+            AcquireError::Taken { .. } | AcquireError::DeadlinePassed | AcquireError::QueueFull { .. } => {
+                true
+            }
             AcquireError::Unavailable(dlock::BackendError::NoAnswer) => {
                 end.saturating_since(self.called) < request_timeout
             }

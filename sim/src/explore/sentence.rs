@@ -297,6 +297,7 @@ fn outcome(verdict: &Verdict, names: &Names) -> String {
         VerdictKind::AfterRelease => format!("{one} went on at {at} after its own release of {key}"),
         VerdictKind::TermRegressed => format!("{one} was shown an old leader of {key} at {at}"),
         VerdictKind::RanTwice => format!("{one} ran a task of {key} that {other} had done"),
+        VerdictKind::Crowded => format!("{one} was let into the full queue of {key} at {at}"),
         VerdictKind::TaskLost => format!("a task of {key} was passed over at {at}"),
     }
 }

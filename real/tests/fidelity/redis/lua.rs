@@ -40,7 +40,7 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 19] = [
+const SHIPPING: [Shipping; 21] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
@@ -70,6 +70,12 @@ const SHIPPING: [Shipping; 19] = [
     shipping!("redis/readers/release_writer.lua", &["a", "writers"], &[":1", ":0"]),
     shipping!("redis/shared/acquire_shared.lua", &["a", "fence", "shared"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/shared/release_shared.lua", &["a"], &[":1", ":0"]),
+    shipping!(
+        "redis/queue/acquire_in_turn.lua",
+        &["a", "waiters", "patience", "fence"],
+        &["*2 :2", "*3 :1", "*3 :0", "*2 :3"]
+    ),
+    shipping!("redis/queue/release_in_turn.lua", &["a", "waiters", "patience"], &[":1", ":0"]),
     shipping!("redlock/vote.lua", &["a", "fence"], &[":n", "*3 :1", "*3 :0"]),
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];
@@ -271,6 +277,11 @@ fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
         if script.name.ends_with("acquire_writer.lua") {
             // The time for which it bars readers.
             args.push(if has_third { "5" } else { "5000" }.to_owned());
+        }
+        if script.name.ends_with("acquire_in_turn.lua") {
+            // The most that may wait, the patience and no channel.
+            let patience = if is_short { "5" } else { "5000" };
+            args.extend([if has_third { "1" } else { "0" }, patience, ""].map(str::to_owned));
         }
         args.extend(third.filter(|_| has_third).map(str::to_owned));
         if script.name.ends_with("many.lua") {

@@ -110,7 +110,8 @@ impl From<TryAcquireError> for NotDone {
 
 impl From<AcquireError> for NotDone {
     fn from(error: AcquireError) -> Self {
-        Self::without_lease(NextStep::from(&error), matches!(error, AcquireError::Taken { .. }))
+        let is_taken = matches!(error, AcquireError::Taken { .. } | AcquireError::QueueFull { .. });
+        Self::without_lease(NextStep::from(&error), is_taken)
     }
 }
 

@@ -242,6 +242,10 @@ impl<B: Correct, M: LockMistake<B>> Backend for Mistaken<B, M> {
         self.correct.has_readers()
     }
 
+    fn has_queue(&self, permits: u32) -> bool {
+        self.correct.has_queue(permits)
+    }
+
     fn open(&self, claim: Claim) -> MistakenAcquisition<B, M> {
         let attempt = Attempt {
             backend: self.correct.clone(),

@@ -35,6 +35,7 @@ use super::worker::{ReadMode, ReleaseMode};
 ///   may be that of a permit beside the highest, and the resource can't tell the two apart.
 /// - `stuck` and `idle`, if a lock server may return to a state from before a release, and so keeps the key
 ///   for a TTL that is longer than a waiter may wait.
+/// - `unfair` and `crowded`, if a Redis may lose its queue so.
 /// - `two_valid` and `unheld`, if clocks run apart by more than the drift margin.
 /// - `foreign_release`, if a worker releases by GET and DEL.
 pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
@@ -56,6 +57,9 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     }
     if falls_back(&scene) && longest_ttl(schedule) > SHORT {
         excused.extend([Verdict::Stuck, Verdict::Idle]);
+    }
+    if falls_back(&scene) && schedule.options.waiters_max.is_some() {
+        excused.extend([Verdict::Unfair, Verdict::Crowded]);
     }
     let outside = schedule.core.iter().flat_map(|core| core.crashes());
     excused.extend(outside.flat_map(|crash| crash.excuses(&scene)));

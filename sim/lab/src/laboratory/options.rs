@@ -32,12 +32,16 @@ pub struct Options {
     /// false, a mutex.
     #[serde(default, skip_serializing_if = "is_default")]
     pub readers: bool,
+    /// The most workers that may wait for a key at once, 1 to 99; one more is refused at once. Default: none,
+    /// any number.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waiters_max: Option<u32>,
     /// The keys that workers lock, `type:id` each. Default: `orders:42` alone.
     #[serde(default = "default_keys")]
     pub keys: Vec<String>,
     /// The limit of the verdict `stuck`: the longest time, after all faults have healed, for which a waiter
     /// may wait for a key, or a key may stay locked. Default: three times the longest TTL; with sessions at
-    /// least the longest TTL and 6 s.
+    /// least the longest TTL and 6 s, and with a queue in Redis the longest TTL and 10 s.
     #[serde(default, skip_serializing_if = "is_default")]
     pub within: Option<Span>,
     /// The name of the one mistake of all workers' locks, or of the resource, which the simulator must find.
@@ -82,6 +86,7 @@ impl Options {
             drift_margin: None,
             permits: None,
             readers: false,
+            waiters_max: None,
             keys: default_keys(),
             within: None,
             mutant: None,
@@ -147,16 +152,22 @@ impl Options {
     pub fn within(&self) -> Span {
         self.within.unwrap_or_else(|| {
             let longest = self.workers.iter().map(|worker| self.ttl_of(worker)).max().unwrap_or(self.ttl);
-            let session = self.cluster().map(|_| self.longest_retry().plus(longest));
-            longest.times(3).max(session.unwrap_or_default())
+            let waits_for_dead = self.cluster().is_some() || self.waiters_max.is_some();
+            let dead = waits_for_dead.then(|| self.longest_retry().plus(longest));
+            longest.times(3).max(dead.unwrap_or_default())
         })
     }
 
     /// Returns the longest time between two requests of a waiter: the library's longest backoff (2 s), its
     /// longest wait for an answer (1 s), and the latency of the network. With sessions, the backoff of the
-    /// connection comes before (2 s).
+    /// connection comes before (2 s). In a queue of Redis a dead waiter comes before, for the time of two
+    /// requests (6 s).
     pub(super) fn longest_retry(&self) -> Span {
-        Span::from_secs(if self.cluster().is_some() { 6 } else { 4 })
+        Span::from_secs(match self.cluster() {
+            Some(_) => 6,
+            None if self.waiters_max.is_some() => 10,
+            None => 4,
+        })
     }
 }
 

@@ -34,6 +34,7 @@ impl Seat<'_> {
         let mut options = dlock::Options::new(self.options.ttl_of(self.spec).duration());
         options.permits = self.options.permits.unwrap_or(1);
         options.readers = self.options.readers;
+        options.waiters_max = self.options.waiters_max;
         options.instance = Some(self.spec.name.clone());
         if let Some(wait) = self.spec.retry_every {
             options.backoff = Backoff { base: wait.duration(), max: wait.duration() };

@@ -63,6 +63,7 @@ fn simpler_servers(options: &Options) -> Vec<Options> {
     smaller.push(Options { resource: Resource::default(), ..options.clone() });
     smaller.push(Options { tls: false, ..options.clone() });
     smaller.push(Options { permits: None, ..options.clone() });
+    smaller.push(Options { waiters_max: None, ..options.clone() });
     smaller.push(without_readers(options));
     smaller.push(Options { cron: Cron::default(), ..options.clone() });
     smaller.push(Options { drift_margin: None, ..options.clone() });

@@ -25,6 +25,9 @@ const WORKERS_MAX: usize = 500;
 /// The numbers of permits of a semaphore.
 const PERMITS: RangeInclusive<u32> = 2..=9;
 
+/// The limits of a queue.
+const WAITERS: RangeInclusive<u32> = 1..=99;
+
 /// The shortest TTL, well above the drift margin.
 const TTL_MIN: Span = Span::from_millis(10);
 /// The longest TTL: schedules run for minutes.
@@ -113,6 +116,30 @@ impl LabScene<'_> {
         Err(FieldPath::top("readers").says(format!("`readers` = true: {why}")))
     }
 
+    /// Checks that the lock can have a limit of its waiters, and that all workers lock by it.
+    fn check_queue(&self) -> Result<(), Invalid> {
+        let Options { waiters_max, readers, permits, system, etcd, workers, .. } = &self.options;
+        let Some(waiters) = waiters_max else { return Ok(()) };
+        let locks = |worker: &Worker| worker.locks_several() || worker.mode == WorkerMode::default();
+        let why = match () {
+            () if !WAITERS.contains(waiters) => {
+                format!("a queue has {} to {} places", WAITERS.start(), WAITERS.end())
+            }
+            () if *readers => "a lock with readers has no limit of its waiters".into(),
+            () if !system.get().has_permits() => format!("`{system}` has no queues"),
+            () if *system == System::REDIS && permits.is_some() => {
+                "a semaphore on `redis` has no queue".into()
+            }
+            () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no limit of its waiters".into(),
+            () if workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) => {
+                "release = \"get-del\" wakes no waiter".into()
+            }
+            () if !workers.iter().all(locks) => "only workers that lock a key or several know it".into(),
+            () => return Ok(()),
+        };
+        Err(FieldPath::top("waiters_max").says(format!("`waiters_max` = {waiters}: {why}")))
+    }
+
     fn check_no_readers(&self) -> Result<(), Invalid> {
         let Some(at) = self.options.workers.iter().position(|worker| worker.shared) else { return Ok(()) };
         let name = &self.options.workers[at].name;
@@ -150,6 +177,7 @@ impl LabScene<'_> {
         self.check_tls()?;
         self.check_permits()?;
         self.check_readers()?;
+        self.check_queue()?;
         match self.options.tables().find(|table| system.table() != Some(table)) {
             None => Ok(()),
             Some(table) => {

@@ -42,12 +42,18 @@ const READERS: Wider = Wider::new("readers", 0.1, |options, site| {
     }
 });
 
+/// A limit of the waiters, where the lock is the library's. A waiter may wait for a dead one, too.
+const WAITERS: Wider = Wider::new("waiters", 0.1, |options, site| {
+    options.waiters_max = Some(site.one_of(&[1, 1, 2, 3]));
+    options.within = options.within.map(|within| within.max(options.longest_retry()));
+});
+
 /// Draws the changes of the schedule: of any, of its system and of the workloads. Leaves out a change that
 /// the rules refuse. `library` is true if the lock is the library's, and may be
 /// over TLS.
 pub(super) fn widen(schedule: &mut Schedule<Options>, from: &Draw, library: bool) {
     let own = schedule.options.system.get().wider();
-    let of_library: &[Wider] = if library { &[TLS, PERMITS, READERS] } else { &[] };
+    let of_library: &[Wider] = if library { &[TLS, PERMITS, READERS, WAITERS] } else { &[] };
     let changes = WIDER.iter().chain(own).chain(WorkerMode::wider()).chain(of_library);
     for Wider { name, probability, change } in changes {
         let mut site = from.site(&format!("options: {name}"));

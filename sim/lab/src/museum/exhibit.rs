@@ -7,6 +7,7 @@ use dlock::redis::Redis;
 use dlock::zookeeper::ZooKeeper;
 use futures_util::future::BoxFuture;
 use resource::http::Config;
+use sim::Span;
 use sim::servers::resource::ResourceHost;
 use sim::world::runtime::SimRuntime;
 
@@ -90,6 +91,22 @@ impl Exhibit {
             for (number, worker) in options.workers.iter_mut().enumerate() {
                 with_any_lock(worker);
                 worker.shared = number > 0 && worker.mode == Default::default();
+            }
+        })
+    }
+
+    /// Lets one worker wait for the lock, a mutex.
+    pub(super) fn of_queue(self) -> Self {
+        self.suited(|options| wait_in_queue(options, 1))
+    }
+
+    /// Lets three workers wait for the lock, a mutex, with work for which others wait long.
+    pub(super) fn of_long_queue(self) -> Self {
+        self.suited(|options| {
+            wait_in_queue(options, 3);
+            for worker in &mut options.workers {
+                worker.work = worker.work.max(Span::from_secs(1));
+                worker.deadline = worker.deadline.max(Span::from_secs(60));
             }
         })
     }
@@ -242,6 +259,24 @@ fn with_any_lock(worker: &mut Worker) {
     if is_special || worker.nests().is_some() {
         let Worker { mode, depth, fails, .. } = Worker::default();
         (worker.mode, worker.depth, worker.fails) = (mode, depth, fails);
+    }
+}
+
+/// Lets `waiters` workers wait for a mutex.
+fn wait_in_queue(options: &mut Options, waiters: u32) {
+    (options.permits, options.readers, options.waiters_max) = (None, false, Some(waiters));
+    options.cron = Default::default();
+    // A waiter may wait for a dead one, too.
+    options.within = options.within.map(|within| within.max(Span::from_secs(10)));
+    options.workers.iter_mut().for_each(only_locking);
+}
+
+/// Lets a worker lock a key, or several.
+fn only_locking(worker: &mut Worker) {
+    with_any_lock(worker);
+    if !worker.locks_several() {
+        let Worker { mode, attempts, .. } = Worker::default();
+        (worker.mode, worker.attempts) = (mode, attempts);
     }
 }
 

@@ -11,6 +11,7 @@ mod cached_block;
 mod check_then_write;
 mod checked_in_application;
 mod client_clock;
+mod count_then_queue;
 mod counter_after;
 mod counter_before;
 mod counter_deleted;
@@ -37,6 +38,7 @@ mod old_session_node;
 mod one_key;
 mod one_permit_more;
 mod overtaking_release;
+mod patient_dead;
 #[cfg(test)]
 mod permits;
 mod plain_redlock;
@@ -392,4 +394,12 @@ mutants! {
         from "ShedLock without `lockAtLeastFor`", shows [Verdict::RanTwice]
         => Exhibit::own_worker(lock_only_cron::lock_only, lock_only_cron::recorded)
             .suited(lock_only_cron::fire),
+    /// A waiter counts the queue, and joins it in another request: more wait than may.
+    CountThenQueue = "count-then-queue", R25 in count_then_queue,
+        from "limits that are checked before they are used: `LLEN`, then `RPUSH`", shows [Verdict::Crowded]
+        => Exhibit::redis::<count_then_queue::CountThenQueue>().of_queue(),
+    /// A waiter need not ask again to keep its place: one that dies holds up all behind it.
+    PatientDead = "patient-dead", R26 in patient_dead,
+        from "queues in a list of Redis whose head has the lock", shows [Verdict::Idle, Verdict::Stuck]
+        => Exhibit::redis::<patient_dead::PatientDead>().of_long_queue(),
 }

@@ -20,7 +20,9 @@ impl LockMistake for SilentReacquire {
             Answer::Granted { since, left, .. } | Answer::Unfenced { since, left } => {
                 Ok(Renewal::Extended { since, left })
             }
-            Answer::Taken { .. } | Answer::Queued { .. } => Ok(Renewal::NotOwner),
+            Answer::Taken { .. } | Answer::Queued { .. } | Answer::Placed { .. } | Answer::Full { .. } => {
+                Ok(Renewal::NotOwner)
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ mod accusations;
 mod advise;
 mod bare_commands;
 mod because;
+mod bounded;
 mod builder;
 mod cas;
 mod command;

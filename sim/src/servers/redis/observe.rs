@@ -1,11 +1,13 @@
 //! Observers of a server: for the trace and the history.
 
 mod permits;
+mod waiters;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use self::permits::{Change, Permits};
+use self::waiters::Waiters;
 use super::effects::{Effect, KeyValue, Removal};
 use super::number::parse_i64;
 
@@ -46,7 +48,7 @@ pub trait Observer: Send + Sync {
 impl Observer for () {}
 
 /// Records the changes of locks in `tracing` events of the target `server`: `key_granted`, `key_extended`,
-/// `key_deleted`, `key_expired`.
+/// `key_deleted`, `key_expired`, and `waiter_gone` for the queue of a lock with a limit of its waiters.
 ///
 /// It knows the keys of [`dlock::LockKey`] and those of [`LockView::add`], and ignores all others.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +56,7 @@ pub struct LockView {
     /// Further keys, and the locks that they belong to.
     names: BTreeMap<Vec<u8>, String>,
     permits: Permits,
+    waiters: Waiters,
 }
 
 impl LockView {
@@ -83,7 +86,9 @@ impl Observer for LockView {
     }
 
     fn restored(&self, effects: &[Effect]) {
-        effects.iter().for_each(|effect| drop(self.permits.note(effect)));
+        for effect in effects {
+            let _ = (self.permits.note(effect), self.waiters.note(effect));
+        }
     }
 
     fn due_ms(&self) -> Option<i64> {
@@ -105,6 +110,8 @@ enum Part {
     Fence,
     /// The permits of a semaphore, or the readers beside a writer.
     Permits,
+    /// The queue of those who wait.
+    Waiters,
 }
 
 /// The effects of one command or script.
@@ -135,7 +142,12 @@ impl Unit<'_> {
                     self.emit_removal(key, value.as_deref(), Removal::Deleted);
                 }
             }
-            Effect::Command { .. } => self.emit_permit(effect),
+            Effect::Command { .. } => {
+                self.emit_permit(effect);
+                if let Some((key, owner, place)) = self.view.waiters.note(effect) {
+                    self.emit_left(&key, &owner, place);
+                }
+            }
             // The same key in another database is the same lock.
             Effect::Counted { .. }
             | Effect::Changed { .. }
@@ -185,6 +197,10 @@ impl Unit<'_> {
                 let owners = self.view.permits.remove(key);
                 owners.iter().for_each(|owner| self.emit_end(key, owner, cause));
             }
+            None if is_waiters(key) => {
+                let waiters = self.view.waiters.remove(key);
+                waiters.iter().for_each(|(owner, place)| self.emit_left(key, owner, *place));
+            }
             // Other collections are no locks of `dlock`.
             None => {}
         }
@@ -199,6 +215,18 @@ impl Unit<'_> {
             owner_token_prefix = &*prefix_of(owner),
             client = self.client,
             detail = (cause == Removal::Evicted).then_some("evicted"),
+        );
+    }
+
+    /// Emits the end of a place in the queue.
+    fn emit_left(&self, key: &[u8], owner: &[u8], place: i64) {
+        let Some((name, Part::Waiters)) = self.view.lock_of(key) else { return };
+        tracing::info!(
+            target: "server",
+            event = "waiter_gone",
+            resource_id_hash = dlock::id_hash(name),
+            owner_token_prefix = &*prefix_of(owner),
+            position = u64::try_from(place).ok(),
         );
     }
 
@@ -237,6 +265,7 @@ fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
         (name, "owner") => Some((name, Part::Owner)),
         (name, "fence") => Some((name, Part::Fence)),
         (name, "permits" | "readers") => Some((name, Part::Permits)),
+        (name, "waiters") => Some((name, Part::Waiters)),
         _ => None,
     }
 }
@@ -244,6 +273,11 @@ fn lock_of(key: &[u8]) -> Option<(&str, Part)> {
 /// Returns true if `key` is the sorted set of a semaphore's permits, or of the readers of a lock.
 fn is_permits(key: &[u8]) -> bool {
     matches!(lock_of(key), Some((_, Part::Permits)))
+}
+
+/// Returns true if `key` is the queue of a lock.
+fn is_waiters(key: &[u8]) -> bool {
+    matches!(lock_of(key), Some((_, Part::Waiters)))
 }
 
 #[cfg(test)]

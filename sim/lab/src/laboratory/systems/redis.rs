@@ -158,6 +158,11 @@ impl LockSystem for One {
         KEY_GRACE
     }
 
+    /// The server keeps a queue if it has a limit.
+    fn is_fair(&self, options: &Options) -> bool {
+        options.waiters_max.is_some()
+    }
+
     fn weight(&self) -> usize {
         4
     }

@@ -258,7 +258,7 @@ fn a_waiter_whose_member_loses_quorum_keeps_its_place() {
 /// Returns an acquisition of `waiter` that is queued behind a holder.
 async fn queued(waiter: &Client) -> <Locks<SimRuntime> as Backend>::Acquisition {
     let owner = Owner::random(&waiter.runtime, None);
-    let claim = Claim { key: key(), owner, ttl: TTL, fenced: true, permits: 1, share: None };
+    let claim = Claim { key: key(), owner, ttl: TTL, fenced: true, permits: 1, share: None, queue: None };
     let mut acquisition = waiter.lock.backend().open(claim);
     let answer = acquisition.request(waiter.within(SESSION)).await.unwrap();
     assert!(matches!(answer, Answer::Queued { .. }));

@@ -234,20 +234,22 @@ fn schedule() -> impl Strategy<Value = Schedule<Options>> {
         any::<u64>(),
         span(),
         of(span()),
-        (of(2..10u32), any::<bool>()),
+        (of(2..10u32), any::<bool>(), of(1..100u32)),
         vec(text(), 0..3),
         span(),
         of(span()),
     );
     let body = (cluster(), of(text()), vec(worker(), 1..4), vec(fault(), 0..4), of(core()), expect(), cron());
     (head, body, vec(any::<u64>(), 0..3)).prop_map(|(head, body, rekey)| {
-        let (about, system, seed, ttl, drift_margin, (permits, readers), keys, limit, within) = head;
+        let (about, system, seed, ttl, drift_margin, (permits, readers, waiters_max), keys, limit, within) =
+            head;
         let ((network, redis, etcd, resource), mutant, workers, faults, core, expect, cron) = body;
         let options = Options::new(system, ttl, workers);
         let options = Options {
             drift_margin,
             permits,
             readers,
+            waiters_max,
             keys,
             within,
             mutant,
