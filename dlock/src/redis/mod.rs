@@ -16,9 +16,9 @@
 // and native.rs the server's own commands in their place; node.rs adds deadlines. operation.rs has the
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
 // acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
-// those of a lock for readers and a writer; requests.rs remembers unanswered requests; acquisition.rs puts
-// them together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that
-// the server runs.
+// those of a lock for readers and a writer; queue/ is a job queue; requests.rs remembers unanswered requests;
+// acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The .lua files
+// are the scripts that the server runs.
 
 mod acquisition;
 mod batch;
@@ -33,6 +33,7 @@ mod operation;
 mod options;
 mod parts;
 mod permit;
+mod queue;
 mod readers;
 mod reply;
 mod requests;
@@ -53,6 +54,7 @@ use self::listener::Listener;
 use self::node::Node;
 use self::operation::Operation;
 pub use self::options::{RedisOptions, TokenSource, Waiting};
+pub use self::queue::Queue;
 pub(crate) use self::reply::Grant;
 pub(crate) use self::script::{Arg, Call, SCRIPTS, Script, StoredKey};
 use crate::backend::{Backend, Claim, Holder};

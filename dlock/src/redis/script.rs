@@ -26,6 +26,14 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("release_reader", include_str!("readers/release_reader.lua")),
     ("acquire_writer", include_str!("readers/acquire_writer.lua")),
     ("release_writer", include_str!("readers/release_writer.lua")),
+    ("enqueue_job", include_str!("queue/enqueue_job.lua")),
+    ("claim_job", include_str!("queue/claim_job.lua")),
+    ("extend_job", include_str!("queue/extend_job.lua")),
+    ("retry_job", include_str!("queue/retry_job.lua")),
+    ("finish_job", include_str!("queue/finish_job.lua")),
+    ("bury_job", include_str!("queue/bury_job.lua")),
+    ("requeue_job", include_str!("queue/requeue_job.lua")),
+    ("dead_jobs", include_str!("queue/dead_jobs.lua")),
 ];
 
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.
@@ -69,6 +77,7 @@ pub(crate) struct StoredKey<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Arg<'a> {
     Text(&'a str),
+    Bytes(&'a [u8]),
     Number(u64),
     /// A duration, in milliseconds.
     Millis(Duration),
@@ -181,6 +190,7 @@ impl ToRedisArgs for Arg<'_> {
     fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
         match self {
             Self::Text(text) => text.write_redis_args(out),
+            Self::Bytes(bytes) => out.write_arg(bytes),
             Self::Number(number) => number.write_redis_args(out),
             Self::Millis(duration) => {
                 u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).write_redis_args(out);
