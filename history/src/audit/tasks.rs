@@ -204,8 +204,9 @@ impl<'h> Work<'h> {
         self.due.extend(since_then);
         for (task, (since, by)) in passed.into_iter().filter(|_| !is_skipped) {
             let detail = format!(
-                "task {task} was due at {since} by {by}, and {process} found at {at} that none up to {last} \
-                 is left: it has no commit, and no policy skipped it"
+                "task {task} was due at {since} by {by}, and {process} found at {at} that none{} is left: it has \
+                 no commit, and no policy skipped it",
+                if last == u64::MAX { String::new() } else { format!(" up to {last}") }
             );
             verdicts.convict(VerdictKind::TaskLost, at, key, &[process], detail);
         }

@@ -203,7 +203,7 @@ impl<Q: Jobs, T: JobRecord, P: Pauses> JobWorker<Q, T, P> {
         let key = self.queue.key();
         // Refuses a name that is too long before any job is claimed.
         job_key(key, u64::MAX)?;
-        self.pause(Step::Asked).await;
+        self.pause(key.id_hash(), Step::Asked).await;
         let instance = self.terms.instance.as_deref();
         let claimed = self.queue.claim(self.terms.lease, instance, self.deadline()).await?;
         if claimed == Claimed::Empty {
@@ -227,9 +227,10 @@ impl<Q: Jobs, T: JobRecord, P: Pauses> JobWorker<Q, T, P> {
     {
         let owner = OwnerToken::new(job.owner.as_str()).ok();
         let grant = JobGrant { key: job_key(self.queue.key(), job.id)?, token: job.token, owner };
-        self.pause(Step::Granted).await;
+        let resource = grant.key.id_hash();
+        self.pause(&resource, Step::Granted).await;
         let claimed = self.record.claim(&grant, self.deadline()).await;
-        self.pause(Step::Read).await;
+        self.pause(&resource, Step::Read).await;
         let fate = match claimed {
             Ok(Some(Part::Done(_))) => {
                 sometimes!(self.queue.runtime(), job_done_before, true);
@@ -240,7 +241,7 @@ impl<Q: Jobs, T: JobRecord, P: Pauses> JobWorker<Q, T, P> {
             Ok(None) => self.go_on(job, &grant, None, work).await,
             Err(error) => self.stop(job, &error).await,
         };
-        self.pause(Step::Released).await;
+        self.pause(&resource, Step::Released).await;
         Ok(fate)
     }
 
@@ -347,8 +348,9 @@ impl<Q: Jobs, T: JobRecord, P: Pauses> JobWorker<Q, T, P> {
         self.terms.backoff.wait(retry, random)
     }
 
-    async fn pause(&self, step: Step) {
-        step.emit(self.queue.key().id_hash());
+    /// Pauses at a step on the queue or the resource with the hash `key`.
+    async fn pause(&self, key: &str, step: Step) {
+        step.emit(key);
         self.pauses.at(step).await;
     }
 

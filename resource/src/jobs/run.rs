@@ -111,7 +111,7 @@ impl<Q: Jobs, T: JobRecord, P: Pauses> Run<'_, Q, T, P> {
     }
 
     async fn pause(&self, step: Step) {
-        step.emit(self.queue.key().id_hash());
+        step.emit(&self.grant.key.id_hash());
         self.pauses.at(step).await;
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn work_on_jobs(options: &mut Options) {
     if options.system != System::REDIS || options.workers.iter().any(Worker::runs_jobs) {
         return;
     }
-    (options.permits, options.readers) = (None, false);
+    (options.permits, options.readers, options.cron) = (None, false, Default::default());
     for (number, worker) in options.workers.iter_mut().enumerate() {
         let Worker { name, starts, rounds, think, work, ttl, renew, writes, retry_put, .. } = worker.clone();
         let (mode, jobs) = (WorkerMode::new("jobs"), (number == 0).then_some(2));

@@ -102,6 +102,7 @@ impl Workload for Working {
 /// Makes all workers those of a queue, whose jobs are stored by the first one.
 fn work(options: &mut Options, site: &mut Site) {
     (options.permits, options.readers, options.tls) = (None, false, false);
+    options.cron = Default::default();
     for (number, worker) in options.workers.iter_mut().enumerate() {
         let Worker { name, starts, rounds, think, deadline, work, ttl, renew, writes, retry_put, .. } =
             worker.clone();
