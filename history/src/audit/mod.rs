@@ -3,8 +3,8 @@
 //! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then one
 //! file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
 //! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `terms`, `tasks`), each
-//! with its rule and the rule's source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest on
-//! the leases that holders believe in (`beliefs`, `trust`), the number of them that may be live at once
+//! with its rule and the rule's source, as a `Judge` (`judge`) with a row in `Judges`. Several of them rest
+//! on the leases that holders believe in (`beliefs`, `trust`), the number of them that may be live at once
 //! (`capacity`), the keys that servers have stored (`stored`) and the faults in force (`faults`).
 //! [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 

@@ -1,5 +1,5 @@
-//! A cron under a lock: runs each tick of a schedule once. [`fence::cron`](crate::fence::cron) has the
-//! schedule and the policy, and says what a cron does not promise.
+//! A cron under a lock: runs each tick of a schedule once. [`crate::fence::cron`] has the schedule and the
+//! policy, and says what a cron does not promise.
 //!
 //! The lock is a prefilter, which keeps runners from working at once. The durable transition is the commit
 //! at the guarded side, with the token: [`ResourceTicks`] commits to the resource by its client,

@@ -75,7 +75,7 @@ impl Exhibit {
     pub(super) fn of_permits(self) -> Self {
         self.suited(|options| {
             options.permits = Some(2);
-            options.etcd = Default::default();
+            (options.etcd, options.cron) = Default::default();
             options.workers.iter_mut().for_each(with_any_lock);
         })
     }
@@ -84,7 +84,7 @@ impl Exhibit {
     pub(super) fn of_readers(self) -> Self {
         self.suited(|options| {
             (options.permits, options.readers) = (None, true);
-            options.etcd = Default::default();
+            (options.etcd, options.cron) = Default::default();
             // At the end of its numbers the counter ends a request for good, which no mistake here knows of.
             options.redis.fence_start = 0;
             for (number, worker) in options.workers.iter_mut().enumerate() {
@@ -237,7 +237,8 @@ impl Exhibit {
 /// Lets a worker do what suits locks of every kind: some workloads need a mutex.
 fn with_any_lock(worker: &mut Worker) {
     worker.release = Default::default();
-    if worker.flies() || worker.leads() || worker.observes() || worker.nests().is_some() {
+    let is_special = worker.flies() || worker.leads() || worker.observes() || worker.fires();
+    if is_special || worker.nests().is_some() {
         let Worker { mode, depth, fails, .. } = Worker::default();
         (worker.mode, worker.depth, worker.fails) = (mode, depth, fails);
     }

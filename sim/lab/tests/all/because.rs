@@ -74,10 +74,14 @@ fn the_explanation_the_page_and_the_terminal_name_the_events_of_the_audit() {
             if let Some(event) = verdict.event {
                 let time = format!("{:>8} ", report.events[event].at.to_string());
                 let said = format!("✖ {}", verdict.kind);
+                // An event is followed by its verdicts, each on a line of its own.
                 let lines: Vec<&str> = lanes.lines().collect();
-                let is_marked =
-                    lines.windows(2).any(|pair| pair[0].starts_with(&time) && pair[1].contains(&said))
-                        || lines.windows(3).any(|at| at[0].starts_with(&time) && at[2].contains(&said));
+                // The rest of a long line, and the verdicts, follow without a time.
+                let is_same_event =
+                    |line: &&&str| !line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+                let is_marked = (0..lines.len()).filter(|at| lines[*at].starts_with(&time)).any(|at| {
+                    lines[at + 1..].iter().take_while(is_same_event).any(|line| line.contains(&said))
+                });
                 assert!(is_marked, "{name}, {arm:?}: {said} at {time}\n{lanes}");
             }
             compared += 1;

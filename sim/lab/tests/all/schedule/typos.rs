@@ -369,7 +369,7 @@ fn files_that_are_missing_or_not_toml_are_refused() {
 
 const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `permits`, `readers`, `keys`, `within`, \
                           `mutant`, `tls`, `redis`, `etcd`, `resource`, `cron`, `worker`; every schedule has `about`, \
-                          `seed`,                           `rekey`, `limit`, `network`, `core`, `expect`, `fault`";
+                          `seed`, `rekey`, `limit`, `network`, `core`, `expect`, `fault`";
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, \
                              `keys`, `depth`, `fails`, `jobs`, `think`, `shared`, `deadline`, `retry_every`, `work`, \
                              `ttl`, `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
