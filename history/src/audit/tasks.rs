@@ -6,7 +6,8 @@
 //! by `task_ended` with the outcome `done`. The write may go to another resource than that of the task's key,
 //! such as one for each job: `write_sent`, of the same grant and number, names it. A task may start again as
 //! long as no commit of it was acknowledged: its worker may have died. A worker whose token is not above that
-//! of the commit may start late, since it has claimed before: it paused in between, and its commit is refused.
+//! of the commit may start late, since it has claimed before: it paused in between, and its commit is
+//! refused.
 //!
 //! A task is lost if a worker finds that all tasks up to its number are done (`tasks_passed`), while it was
 //! due and has no commit, was not skipped by the policy, and was not given up (`dead`). Of a queue, only the
