@@ -131,13 +131,10 @@ async fn a_worker_that_pauses_past_its_lease_is_refused() {
     let mut paused = scene.worker(Terms { heartbeat: false, ..terms(200) });
     let Claimed::Job(job) = paused.claim().await.unwrap() else { panic!("the job is ready") };
     let mut other = scene.worker(terms(10_000));
-    let late = |task: Task| {
-        let other = &mut other;
-        async move {
-            // The lease ends, and the other one does the job.
-            assert_eq!(until_empty(other).await, [(1, Fate::Done)]);
-            at_once(task).await
-        }
+    // The lease ends, and the other one does the job.
+    let late = move |task: Task| async move {
+        assert_eq!(until_empty(&mut other).await, [(1, Fate::Done)]);
+        at_once(task).await
     };
     let mut late = Some(late);
     let fate = paused.run(&job, |task| (late.take().expect("one part"))(task)).await.unwrap();
