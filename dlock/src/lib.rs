@@ -51,7 +51,8 @@
 //! 5. [`event`] and [`metrics`]: the events and metrics of every lock. Each acquire, hold and release is also
 //!    a `tracing` span, `dlock.acquire`, `dlock.hold` and `dlock.release`, for OpenTelemetry.
 //! 6. [`flight`]: of many callers that need one result, one computes it.
-//! 7. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
+//! 7. [`queue`]: a job queue, with a lease and a token for each claim.
+//! 8. [`Backend`] and [`Acquisition`]: the traits behind the lock servers. Implement them for one of your
 //!    own; the server in memory above is the example of [`Backend`].
 //!
 //! | type | feature | lock server |
@@ -106,6 +107,7 @@ pub mod metrics;
 mod nesting;
 mod open;
 mod options;
+pub mod queue;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "redis")]

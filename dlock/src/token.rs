@@ -109,6 +109,12 @@ impl Owner {
         })
     }
 
+    /// Returns the owner token with this text.
+    #[cfg(test)]
+    pub(crate) fn of(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// Returns the whole token. It suffices to release the lock: log [`Owner::prefix`] instead.
     pub fn as_str(&self) -> &str {
         &self.0

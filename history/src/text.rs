@@ -224,6 +224,7 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::TaskEnded { token, task, outcome, .. } => {
             format!("its task {task} token={token}: {}", in_words(outcome))
         }
+        Kind::TasksPassed { key: of, task: u64::MAX, .. } => format!("no task of {} is left", key(of)),
         Kind::TasksPassed { key: of, task, outcome } => {
             format!("tasks of {} up to {task}: {}", key(of), in_words(outcome))
         }

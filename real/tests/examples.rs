@@ -168,6 +168,20 @@ fn three_workers_share_one_report() {
 }
 
 #[test]
+fn a_paused_workers_job_is_done_by_the_next_one() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("job_queue", &[&redis.address()]);
+    let expected = [
+        "the second worker sends mail 2, in attempt 1",
+        "the second worker sends mail 1, in attempt 2",
+        "the first worker comes too late with mail 1",
+        "2 mails",
+    ];
+    assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_request_whose_order_is_taken_gets_409() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

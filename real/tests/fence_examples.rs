@@ -109,6 +109,22 @@ fn a_tick_makes_one_invoice() {
 }
 
 #[test]
+fn a_queue_sends_each_mail_once() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let expected = [
+        "the second worker sent the mail, in attempt 2",
+        "the first worker came too late",
+        "attempt 1 failed",
+        "attempt 2 failed",
+        "attempt 3 failed",
+        "requeued: true",
+        "2 mails",
+    ];
+    assert_eq!(run("mail_jobs", &[&postgres.url()]), expected);
+}
+
+#[test]
 fn a_ledger_balances_after_a_late_transfer() {
     let expected = [
         "first, transfer 1: posted",

@@ -4,7 +4,12 @@
 use std::time::Duration;
 
 use dlock::election::Election;
-use dlock::{AnyBackend, Cap, ConnectError, Lock, LockKey, Options, TokioRuntime, TryAcquireError};
+use dlock::queue::{Claimed, Jobs};
+use dlock::redis::{Queue, RedisOptions};
+use dlock::{
+    AnyBackend, BackendError, Cap, ConnectError, Lock, LockKey, Options, Runtime, TokioRuntime,
+    TryAcquireError,
+};
 use etcd_client::{Client, Permission, PermissionType, RoleRevokePermissionOptions};
 use real::servers::{EtcdCluster, Persistence, Redis, Stage, ZooKeeper, ask};
 
@@ -108,6 +113,53 @@ async fn no_right_of_the_page_for_redis_can_be_left_out() {
     work(&url).await.unwrap();
 }
 
+/// Takes each step of a job queue once.
+async fn work_on_jobs(queue: &Queue<TokioRuntime>) -> Result<(), BackendError> {
+    let deadline = queue.runtime().now() + Duration::from_secs(8);
+    let lease = Duration::from_secs(30);
+    queue.enqueue(7, b"to: ada", Duration::ZERO, deadline).await?;
+    for step in 0..3 {
+        let claimed = queue.claim(lease, None, deadline).await?;
+        let Claimed::Job(job) = claimed else { panic!("step {step}: {claimed:?}") };
+        let is_ours = match step {
+            0 => {
+                queue.extend(&job, lease, deadline).await?
+                    && queue.retry(&job, Duration::ZERO, "", deadline).await?
+            }
+            1 => queue.bury(&job, "no such address", deadline).await?,
+            _ => queue.finish(&job, deadline).await?,
+        };
+        assert!(is_ours, "step {step}");
+        if step == 1 {
+            assert_eq!(queue.dead(10, deadline).await?.len(), 1);
+            assert!(queue.requeue(7, deadline).await?);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_right_of_the_page_for_job_queues_can_be_left_out() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let_in(&redis);
+    let mut options = RedisOptions::default();
+    (options.username, options.password) = (Some("app".to_owned()), Some("secret".to_owned()));
+    let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+    let client = dlock::redis::Redis::new(runtime, &redis.address(), options).unwrap();
+    let queue = |name: &str| Queue::new(client.clone(), LockKey::new("jobs", name).unwrap());
+    work_on_jobs(&queue("all")).await.unwrap();
+    let rights = PAGE.lines().find(|line| line.contains("+hincrby")).expect("a line of the page");
+    let rights: Vec<_> = rights.split_whitespace().filter_map(|word| word.strip_prefix('+')).collect();
+    assert_eq!(rights.len(), 11, "{rights:?}");
+    for right in rights {
+        redis_says(&redis, &format!("ACL SETUSER app -{right}"));
+        let error = work_on_jobs(&queue(right)).await.expect_err(right).to_string();
+        assert!(error.contains("NOPERM") || error.contains("can't run this command"), "{right}: {error}");
+        redis_says(&redis, &format!("ACL SETUSER app +{right}"));
+    }
+}
+
 #[tokio::test]
 async fn no_right_of_the_page_for_semaphores_can_be_left_out() {
     let stage = Stage::new().unwrap();
@@ -131,7 +183,9 @@ async fn no_right_of_the_page_for_semaphores_can_be_left_out() {
         other.release().await.map(drop).map_err(|error| error.to_string())
     };
     work("all").await.unwrap();
+    let of_semaphores = |line: &&str| !line.contains("+hincrby");
     let rights = PAGE.lines().filter(|line| line.contains("+zadd") || line.contains("+hset"));
+    let rights = rights.filter(of_semaphores);
     // HGET is for a grant whose answer was lost; ZREM and HDEL of others for permits that have expired.
     let rights = rights.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix('+'));
     let rights: Vec<&str> = rights.filter(|right| *right != "hget").collect();

@@ -48,8 +48,9 @@
 //! 6. [`worker`]: does what a careful user of a lock does, with a pause at each step.
 //! 7. [`flight`]: keeps the results of single-flight computations in the service.
 //! 8. [`cron`]: runs each tick of a schedule once.
-//! 9. [`event`]: the events that a store emits.
-//! 10. [`bearer`]: the secrets by which clients and operators show who they are.
+//! 9. [`jobs`]: works on the jobs of a queue, each of which takes effect once.
+//! 10. [`event`]: the events that a store emits.
+//! 11. [`bearer`]: the secrets by which clients and operators show who they are.
 
 // The bearer tokens of clients and operators.
 pub mod bearer;
@@ -63,6 +64,8 @@ pub mod event;
 pub mod flight;
 // Bytes in hexadecimal.
 mod hex;
+// Works on the jobs of a queue.
+pub mod jobs;
 // The service: an axum app, and one HTTP/1.1 connection of it over any stream.
 pub mod http;
 // The counters of one service, and their Prometheus text.
@@ -86,5 +89,6 @@ pub use ::fence::{
 /// Returns the probes of this crate, file by file: the simulator lists those that a search has missed.
 #[doc(hidden)]
 pub fn probes() -> Vec<&'static dlock_runtime::Probe> {
-    [http::probe::ALL, client::probe::ALL, worker::probe::ALL, update::probe::ALL, cron::probe::ALL].concat()
+    let worked = [worker::probe::ALL, update::probe::ALL, cron::probe::ALL, jobs::probe::ALL];
+    [&[http::probe::ALL, client::probe::ALL], &worked[..]].concat().concat()
 }

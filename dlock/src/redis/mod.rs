@@ -17,9 +17,9 @@
 // acquire and the release, of one claim or of many; batch.rs lets many claims share calls, and unfenced.rs
 // acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
 // those of a lock for readers and a writer, queue/ those of a mutex with a limit of its waiters, and shared/
-// those of tokens from a shared counter; requests.rs remembers unanswered requests; acquisition.rs puts them
-// together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that the
-// server runs.
+// those of tokens from a shared counter; jobs/ is a job queue; requests.rs remembers unanswered requests;
+// acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The .lua files
+// are the scripts that the server runs.
 
 mod acquisition;
 mod batch;
@@ -27,6 +27,7 @@ mod commands;
 mod connection;
 mod eval;
 mod holder;
+mod jobs;
 mod listener;
 mod native;
 mod node;
@@ -52,6 +53,7 @@ use self::acquisition::Client;
 pub(crate) use self::acquisition::RedisAcquisition;
 use self::batch::Batcher;
 pub(crate) use self::holder::StoredHolder;
+pub use self::jobs::Queue;
 use self::listener::Listener;
 use self::node::Node;
 use self::operation::Operation;

@@ -31,6 +31,14 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("release_shared", include_str!("shared/release_shared.lua")),
     ("acquire_in_turn", include_str!("queue/acquire_in_turn.lua")),
     ("release_in_turn", include_str!("queue/release_in_turn.lua")),
+    ("enqueue_job", include_str!("jobs/enqueue_job.lua")),
+    ("claim_job", include_str!("jobs/claim_job.lua")),
+    ("extend_job", include_str!("jobs/extend_job.lua")),
+    ("retry_job", include_str!("jobs/retry_job.lua")),
+    ("finish_job", include_str!("jobs/finish_job.lua")),
+    ("bury_job", include_str!("jobs/bury_job.lua")),
+    ("requeue_job", include_str!("jobs/requeue_job.lua")),
+    ("dead_jobs", include_str!("jobs/dead_jobs.lua")),
 ];
 
 /// Room for the text of a command: a digest, two keys and an owner token of usual lengths.
@@ -74,6 +82,7 @@ pub(crate) struct StoredKey<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Arg<'a> {
     Text(&'a str),
+    Bytes(&'a [u8]),
     Number(u64),
     /// A duration, in milliseconds.
     Millis(Duration),
@@ -201,6 +210,7 @@ impl ToRedisArgs for Arg<'_> {
     fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
         match self {
             Self::Text(text) => text.write_redis_args(out),
+            Self::Bytes(bytes) => out.write_arg(bytes),
             Self::Number(number) => number.write_redis_args(out),
             Self::Millis(duration) => {
                 u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).write_redis_args(out);

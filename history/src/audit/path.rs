@@ -2,7 +2,7 @@
 //!
 //! A path has, for each process of the verdict, its last grant before the verdict, the end of its lease on
 //! the server, its last extension and renewal, and its last use of the resource; without a grant, its
-//! request.
+//! request. The claim of a job, and its run, count as a grant.
 //!
 //! A fault took part if it was not over when the first of these processes asked, and if it struck one of
 //! them, a server or the resource, or a link between these. A process takes part, too, if it ended a lease of
@@ -98,12 +98,14 @@ impl<'h> Paths<'h> {
         }
         // A user's own process may only record that it entered a section.
         let grant = last(of_key, |kind| matches!(kind, Kind::LeaseAcquired { .. }))
-            .or_else(|| last(of_key, |kind| matches!(kind, Kind::SectionEntered { .. })));
+            .or_else(|| last(of_key, |kind| matches!(kind, Kind::SectionEntered { .. })))
+            .or_else(|| last(of_key, is_claim_of_job));
         let (before, after) = match grant {
             Some(grant) => of_key.split_at(of_key.partition_point(|number| *number < grant)),
             None => (of_key, &[][..]),
         };
-        let asked = last(before, |kind| matches!(kind, Kind::LeaseRequested { .. }));
+        let asked =
+            last(before, |kind| matches!(kind, Kind::LeaseRequested { .. }) || is_step(kind, "asked"));
         let Some(grant) = grant else {
             path.extend(asked);
             return asked;
@@ -118,8 +120,8 @@ impl<'h> Paths<'h> {
             // A server may drop the key before its answer arrives.
             let since = &of_key[of_key.partition_point(|number| *number < asked)..];
             path.extend(since.iter().find(|number| led_there(number) && is_end(kind(number), owner)));
-            for is_step in [is_extension, is_renewal, is_use] {
-                let is_meant = |number: &&usize| led_there(number) && is_step(kind(number), verdict, owner);
+            for is_due in [is_extension, is_renewal, is_use] {
+                let is_meant = |number: &&usize| led_there(number) && is_due(kind(number), verdict, owner);
                 path.extend(after.iter().rev().find(is_meant));
             }
         }
@@ -216,6 +218,15 @@ fn is_end(kind: &Kind, owner: &Name) -> bool {
         Kind::KeyExpired { owner: Some(ended), .. } | Kind::KeyDeleted { owner: ended, .. } => ended == owner,
         _ => false,
     }
+}
+
+/// Returns true if the worker of a queue claimed a job, or began to run it.
+fn is_claim_of_job(kind: &Kind) -> bool {
+    matches!(kind, Kind::TaskStarted { .. }) || is_step(kind, "granted")
+}
+
+fn is_step(kind: &Kind, name: &str) -> bool {
+    matches!(kind, Kind::WorkerStep { step, .. } if step.as_str() == name)
 }
 
 /// Returns true if a server extended the key of `owner`.

@@ -3,12 +3,15 @@
 //!
 //! A task is a unit of work that must take effect once: a tick of a schedule, a job of a queue. Its commit is
 //! the write that `task_sent` announces, once the resource has accepted it; a store without events is judged
-//! by `task_ended` with the outcome `done`. A task may start again as long as no commit of it was
-//! acknowledged: its worker may have died. A worker whose token is not above that of the commit may start
-//! late, since it has claimed before: it paused in between, and its commit is refused.
+//! by `task_ended` with the outcome `done`. The write may go to another resource than that of the task's key,
+//! such as one for each job: `write_sent`, of the same grant and number, names it. A task may start again as
+//! long as no commit of it was acknowledged: its worker may have died. A worker whose token is not above that
+//! of the commit may start late, since it has claimed before: it paused in between, and its commit is
+//! refused.
 //!
 //! A task is lost if a worker finds that all tasks up to its number are done (`tasks_passed`), while it was
-//! due and has no commit, was not skipped by the policy, and was not given up (`dead`).
+//! due and has no commit, was not skipped by the policy, and was not given up (`dead`). Of a queue, only the
+//! tasks count that were due before the worker asked (the step `asked`): the answer may be older than a task.
 //!
 //! Source: exactly-once effect by a durable transition, Computing Series, part 018, sections 22 and 23;
 //! Helland, "Idempotence Is Not a Medical Condition" (2012).
@@ -23,7 +26,15 @@ use crate::vocabulary::{Kind, Name};
 
 /// The tasks of all keys.
 #[derive(Default)]
-pub(super) struct Tasks<'h>(BTreeMap<&'h Name, Work<'h>>);
+pub(super) struct Tasks<'h> {
+    works: BTreeMap<&'h Name, Work<'h>>,
+    /// The commits that processes have announced, until they send the writes.
+    announced: BTreeMap<(&'h Name, By<'h>, Option<u64>), (&'h Name, u64)>,
+    /// The tasks that writes to other resources commit, by the resource.
+    elsewhere: BTreeMap<(&'h Name, By<'h>, Option<u64>), (&'h Name, u64)>,
+    /// The time at which each process asked for the next task of a queue last.
+    asked: BTreeMap<(&'h Name, &'h Name), Nanos>,
+}
 
 /// The tasks of one key.
 #[derive(Default)]
@@ -34,6 +45,8 @@ struct Work<'h> {
     /// The tasks that must run and have no commit, with the time since which they are due and the process
     /// that said so.
     due: BTreeMap<u64, (Nanos, &'h Name)>,
+    /// The tasks that were given up.
+    dead: BTreeSet<u64>,
     /// The runs that have made a verdict.
     convicted: BTreeSet<(u64, By<'h>)>,
 }
@@ -59,7 +72,7 @@ impl<'h> Judge<'h> for Tasks<'h> {
         match &event.kind {
             Kind::TaskDue { key, task } => {
                 let work = self.of(key);
-                if !work.committed.contains_key(task) {
+                if !work.committed.contains_key(task) && !work.dead.contains(task) {
                     work.due.entry(*task).or_insert((at, &event.process));
                 }
             }
@@ -68,12 +81,24 @@ impl<'h> Judge<'h> for Tasks<'h> {
                 self.of(key).start(run, &event.process, verdicts);
             }
             Kind::TaskSent { key, owner, token, seq, task } => {
-                self.of(key).sent.insert(((owner.as_ref(), *token), *seq), *task);
+                let by = (owner.as_ref(), *token);
+                self.of(key).sent.insert((by, *seq), *task);
+                self.announced.insert((&event.process, by, *seq), (key, *task));
+            }
+            Kind::WriteSent { key, owner, token, seq } => {
+                let (by, seq) = ((owner.as_ref(), *token), *seq);
+                let announced = self.announced.remove(&(&event.process, by, seq));
+                if let Some(task) = announced.filter(|(of, _)| *of != key) {
+                    self.elsewhere.insert((key, by, seq), task);
+                }
             }
             Kind::WriteAccepted { key, owner, token, seq, .. } => {
-                let Some(work) = self.0.get_mut(key) else { return };
                 let by = (owner.as_ref(), *token);
-                let Some(task) = work.sent.get(&(by, *seq)).copied() else { return };
+                let here = || self.works.get(key)?.sent.get(&(by, *seq)).map(|task| (key, *task));
+                let Some((key, task)) = self.elsewhere.get(&(key, by, *seq)).copied().or_else(here) else {
+                    return;
+                };
+                let work = self.of(key);
                 let process = state.holders.process(key, owner.as_ref(), *token);
                 work.commit(Run { key, task, by, at }, process, verdicts);
             }
@@ -82,9 +107,13 @@ impl<'h> Judge<'h> for Tasks<'h> {
                 let outcome = outcome.as_ref().map(Name::as_str);
                 self.of(key).end(run, &event.process, outcome, verdicts);
             }
+            Kind::WorkerStep { step, key: Some(key), .. } if step.as_str() == "asked" => {
+                self.asked.insert((&event.process, key), at);
+            }
             Kind::TasksPassed { key, task, outcome } => {
+                let asked = self.asked.get(&(&event.process, key)).copied();
                 let is_skipped = outcome.as_ref().is_some_and(|outcome| outcome.as_str() == "skipped");
-                self.of(key).pass(key, (*task, at), (&event.process, is_skipped), verdicts);
+                self.of(key).pass(key, (*task, at, asked), (&event.process, is_skipped), verdicts);
             }
             _ => {}
         }
@@ -93,7 +122,7 @@ impl<'h> Judge<'h> for Tasks<'h> {
 
 impl<'h> Tasks<'h> {
     fn of(&mut self, key: &'h Name) -> &mut Work<'h> {
-        self.0.entry(key).or_default()
+        self.works.entry(key).or_default()
     }
 }
 
@@ -152,25 +181,33 @@ impl<'h> Work<'h> {
                     commit.acknowledged.get_or_insert(run.at);
                 }
             }
-            Some("dead") => drop(self.due.remove(&run.task)),
+            Some("dead") => {
+                self.due.remove(&run.task);
+                self.dead.insert(run.task);
+            }
             _ => {}
         }
     }
 
-    /// Ends the tasks up to `last`, of which none is left.
+    /// Ends the tasks up to `last`, of which none is left, and which were due when the process asked.
     fn pass(
         &mut self,
         key: &'h Name,
-        (last, at): (u64, Nanos),
+        (last, at, asked): (u64, Nanos, Option<Nanos>),
         (process, is_skipped): (&Name, bool),
         verdicts: &mut Verdicts,
     ) {
         let later = last.checked_add(1).map(|next| self.due.split_off(&next)).unwrap_or_default();
         let passed = std::mem::replace(&mut self.due, later);
+        let is_asked = |since: Nanos| asked.is_none_or(|asked| since < asked);
+        let (passed, since_then): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            passed.into_iter().partition(|(_, (since, _))| is_asked(*since));
+        self.due.extend(since_then);
         for (task, (since, by)) in passed.into_iter().filter(|_| !is_skipped) {
             let detail = format!(
-                "task {task} was due at {since} by {by}, and {process} found at {at} that none up to {last} \
-                 is left: it has no commit, and no policy skipped it"
+                "task {task} was due at {since} by {by}, and {process} found at {at} that none{} is left: it has \
+                 no commit, and no policy skipped it",
+                if last == u64::MAX { String::new() } else { format!(" up to {last}") }
             );
             verdicts.convict(VerdictKind::TaskLost, at, key, &[process], detail);
         }

@@ -108,6 +108,52 @@ fn a_due_task_that_is_passed_over_is_lost() {
 }
 
 #[test]
+fn a_commit_may_go_to_a_resource_of_its_own() {
+    let write_sent = |worker: &str, token| Kind::WriteSent {
+        key: "7".into(),
+        owner: Some(owner(worker)),
+        token,
+        seq: None,
+    };
+    let accepted_there = |worker: &str, token| {
+        let owner = Some(owner(worker));
+        Kind::WriteAccepted { key: "7".into(), owner, token, seq: None, version: token, body: None }
+    };
+    let once = [
+        (1, "a", due(7)),
+        (2, "a", sent("a", 1, 7)),
+        (3, "a", write_sent("a", 1)),
+        (4, "resource", accepted_there("a", 1)),
+        (5, "b", passed(u64::MAX, "done")),
+    ];
+    assert_eq!(judge(once.clone()), []);
+    let again =
+        [(6, "b", sent("b", 2, 7)), (7, "b", write_sent("b", 2)), (8, "resource", accepted_there("b", 2))];
+    only(VerdictKind::RanTwice, &judge(once.clone().into_iter().chain(again)));
+    // A write of the job that no event has announced commits nothing.
+    let part = [(6, "b", write_sent("b", 2)), (7, "resource", accepted_there("b", 2))];
+    assert_eq!(judge(once.into_iter().chain(part)), []);
+}
+
+#[test]
+fn a_task_that_was_stored_after_the_question_is_not_lost() {
+    let asked = || Kind::WorkerStep { step: "asked".into(), key: Some(key()), owner: None };
+    let empty = || passed(u64::MAX, "done");
+    assert_eq!(judge([(1, "b", asked()), (2, "a", due(7)), (3, "b", empty())]), []);
+    let verdicts =
+        judge([(1, "b", asked()), (2, "a", due(7)), (3, "b", empty()), (4, "b", asked()), (5, "b", empty())]);
+    only(VerdictKind::TaskLost, &verdicts);
+}
+
+#[test]
+fn a_task_that_was_dead_before_its_enqueue_was_acknowledged_is_not_lost() {
+    assert_eq!(
+        judge([(1, "b", ended("b", 1, 7, "dead")), (2, "a", due(7)), (3, "b", passed(9, "done"))]),
+        []
+    );
+}
+
+#[test]
 fn a_task_that_is_done_skipped_or_dead_is_not_lost() {
     assert_eq!(after_a_run([(9, "b", passed(7, "done"))]), []);
     assert_eq!(after_a_run([(8, "b", due(7)), (9, "b", passed(u64::MAX, "done"))]), []);

@@ -17,7 +17,9 @@
 //!    `axum`) answers such outcomes with 409 or 503, and reads the headers of a fenced request.
 //! 5. A cron: [`cron`] says which ticks of a schedule are due (pure); `claim_ticks`, `begin_tick` and
 //!    `finish_tick` run them once each, in the caller's transaction.
-//! 6. Without these tables: [`FencedTable`] checks and writes in one statement, [`VersionedTable`] needs no
+//! 6. Jobs: `JobQueue` is a queue in a table of PostgreSQL, whose jobs are completed once each in the
+//!    caller's transaction.
+//! 7. Without these tables: [`FencedTable`] checks and writes in one statement, [`VersionedTable`] needs no
 //!    lock, [`TokenLog`] only inserts. `examples/alternatives.rs` compares them, and advisory locks.
 
 // The tokens of the other permits of a semaphore.
@@ -64,5 +66,7 @@ pub use transaction::MYSQL_MIGRATIONS;
 pub use transaction::{CHECK, MIGRATIONS, PostgresTransaction, begin_tick, claim_ticks, finish_tick};
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx", feature = "mysql"))]
 pub use transaction::{Connection, Entry, Retryable, Stop, UserTransaction, check, migrate};
+#[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
+pub use transaction::{Failed, Job, JobQueue, JobStop};
 #[cfg(feature = "tokio-postgres")]
 pub use transaction::{PostgresTicks, TickStatements};

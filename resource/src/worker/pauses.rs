@@ -17,8 +17,10 @@ pub enum Step {
     Checked,
     /// A write has been answered.
     Written,
-    /// The lock has been released.
+    /// The lock has been released, or the worker is done with a job.
     Released,
+    /// The worker of a queue is about to claim a job.
+    Asked,
 }
 
 impl Step {
@@ -31,6 +33,7 @@ impl Step {
             Self::Checked => "checked",
             Self::Written => "written",
             Self::Released => "released",
+            Self::Asked => "asked",
         }
     }
 

@@ -21,8 +21,9 @@ pub fn of(kind: &Kind) -> Option<&str> {
         Kind::LeaseReleased { .. } => "released",
         Kind::SectionEntered { .. } => "entered",
         Kind::WorkerStep { step, .. } => match step.as_str() {
-            // Events of the lock already pass these points: a second passing would count in `nth`.
-            "granted" | "released" => return None,
+            // Events of the lock already pass these points: a second passing would count in `nth`. An event
+            // of the queue passes nothing.
+            "granted" | "released" | "asked" => return None,
             step => step,
         },
         Kind::PointPassed { step } => step.as_str(),

@@ -40,7 +40,7 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 21] = [
+const SHIPPING: [Shipping; 29] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
@@ -76,9 +76,20 @@ const SHIPPING: [Shipping; 21] = [
         &["*2 :2", "*3 :1", "*3 :0", "*2 :3"]
     ),
     shipping!("redis/queue/release_in_turn.lua", &["a", "waiters", "patience"], &[":1", ":0"]),
+    shipping!("redis/jobs/enqueue_job.lua", &QUEUE, &[":1", ":0"]),
+    shipping!("redis/jobs/claim_job.lua", &["queue", "jobs"], &["*5 :1", "*2 :0", "*1 :0"]),
+    shipping!("redis/jobs/extend_job.lua", &["queue", "jobs"], &[":1", ":0"]),
+    shipping!("redis/jobs/retry_job.lua", &["queue", "jobs"], &[":1", ":0"]),
+    shipping!("redis/jobs/finish_job.lua", &["queue", "jobs"], &[":1", ":0"]),
+    shipping!("redis/jobs/bury_job.lua", &QUEUE, &[":1", ":0"]),
+    shipping!("redis/jobs/requeue_job.lua", &QUEUE, &[":1", ":0"]),
+    shipping!("redis/jobs/dead_jobs.lua", &["jobs", "dead"], &["*2 $1", "*0"]),
     shipping!("redlock/vote.lua", &["a", "fence"], &[":n", "*3 :1", "*3 :0"]),
     shipping!("redlock/raise.lua", &["a", "fence"], &[":1", ":0"]),
 ];
+
+/// The keys of a job queue.
+const QUEUE: [&str; 3] = ["queue", "jobs", "dead"];
 
 /// Scripts that try the language, its libraries and its errors.
 const BODIES: &[&str] = &[
@@ -260,6 +271,9 @@ fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
     let numbers = select(&["90", "150", "100000", "1", "2", "3"][..]);
     let has_third = any::<bool>();
     (select(scripts), owners, numbers, has_third).prop_map(|(script, owner, number, has_third)| {
+        if let Some(args) = queue_args(script.name, owner, number, has_third) {
+            return (script.name.to_owned(), script.text.to_owned(), (script.keys.to_vec(), args));
+        }
         let is_token = script.name.ends_with("raise.lua");
         let is_short = number.len() == 1;
         let number = if is_token || !is_short { number } else { "100000" };
@@ -290,6 +304,25 @@ fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
         }
         (script.name.to_owned(), script.text.to_owned(), (script.keys.to_vec(), args))
     })
+}
+
+/// Returns the arguments of a script of a job queue; `None` for other scripts. There is one job, so that most
+/// steps find it.
+fn queue_args(script: &str, owner: &str, number: &str, is_other: bool) -> Option<Vec<String>> {
+    let (token, lease) = if number.len() == 1 { (number, "100000") } else { ("1", number) };
+    let claim = format!("{token} {owner}");
+    let args: Vec<&str> = match script.strip_prefix("redis/jobs/")? {
+        "enqueue_job.lua" => vec!["7", "payload", if number == "90" { "100000" } else { "0" }],
+        "claim_job.lua" => vec![owner, lease],
+        "extend_job.lua" => vec!["7", &claim, lease],
+        "retry_job.lua" if is_other => vec!["7", &claim, "0", "error", "5"],
+        "retry_job.lua" => vec!["7", &claim, "0", "error"],
+        "bury_job.lua" => vec!["7", &claim, "error"],
+        "requeue_job.lua" => vec!["7"],
+        "dead_jobs.lua" => vec!["2"],
+        _ => vec!["7", &claim],
+    };
+    Some(args.into_iter().map(str::to_owned).collect())
 }
 
 /// Draws EVAL of scripts that call commands on collections.

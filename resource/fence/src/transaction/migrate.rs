@@ -13,9 +13,9 @@ pub trait Connection: Send {
     fn create_tables(self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-/// Creates the tables `fence_position` and `fence_audit`, on PostgreSQL also `cron_tick`, if they are
-/// missing: on PostgreSQL in the first schema of the search path and in one transaction, on MySQL and MariaDB
-/// in the database of the connection. Several programs may run it at once, at each start.
+/// Creates the tables `fence_position` and `fence_audit`, on PostgreSQL also `cron_tick` and `queue_job`, if
+/// they are missing: on PostgreSQL in the first schema of the search path and in one transaction, on MySQL
+/// and MariaDB in the database of the connection. Several programs may run it at once, at each start.
 ///
 /// MySQL and MariaDB commit an open transaction before they create a table, so there this function refuses to
 /// run within one. If it fails, some tables may exist; the next run creates the others.

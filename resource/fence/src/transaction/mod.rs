@@ -27,6 +27,8 @@ pub use self::migrate::{Connection, migrate};
 pub use self::mysql::MYSQL_MIGRATIONS;
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
 pub use self::postgres::{CHECK, MIGRATIONS, PostgresTransaction, begin_tick, claim_ticks, finish_tick};
+#[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
+pub use self::postgres::{Failed, Job, JobQueue, JobStop};
 #[cfg(feature = "tokio-postgres")]
 pub use self::postgres::{PostgresTicks, TickStatements};
 use self::row::Row;

@@ -38,11 +38,13 @@
 //! ```
 
 pub mod etcd;
+mod jobs;
 mod lock;
 mod store;
 mod ticks;
 mod worker;
 
+pub use jobs::{jobs, jobs_with};
 pub use lock::{Attempt, LockMistake, Memory, lock_with};
 pub use store::{ResourceMistake, Row, Rows, Shelf, judge_apart, resource_with};
 pub use ticks::{firings, firings_with};

@@ -23,6 +23,7 @@ use sim::sim::Section;
 use sim::world::runtime::SimRuntime;
 
 use super::Faultless;
+use super::jobs::jobs;
 use super::ticks::firings_on;
 use crate::laboratory::flights::Flights;
 use crate::laboratory::one_flight::FlightMark;
@@ -117,6 +118,9 @@ pub fn rounds_on<M: WorkerMistake>(
 ) -> Option<BoxFuture<'static, ()>> {
     if place.worker.fires() {
         return firings_on(place, lock, |ticks| ticks);
+    }
+    if place.worker.runs_jobs() {
+        return jobs(place);
     }
     let lock = Lock::new(lock, place.lock.clone()).ok()?;
     let key = |name: &str| name.split_once(':').and_then(|(kind, id)| LockKey::new(kind, id).ok());

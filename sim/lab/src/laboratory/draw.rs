@@ -202,7 +202,12 @@ fn long_service(schedule: &Schedule<Options>) -> Span {
 /// has ended.
 pub(super) fn long_enough(schedule: &Schedule<Options>) -> Span {
     let busy = schedule.options.workers.iter().map(|worker| {
-        let wait = if worker.fires() { schedule.options.cron.every } else { Span::ZERO };
+        let wait = match () {
+            () if worker.fires() => schedule.options.cron.every,
+            // The wait for the answers of the queue and of the resource.
+            () if worker.runs_jobs() => worker.deadline.times(3),
+            () => Span::ZERO,
+        };
         let work = worker.work.plus(WRITES).times(works(schedule, worker));
         let round = worker.deadline.plus(work).plus(worker.think).plus(wait);
         worker.starts.plus(round.times(u64::from(worker.rounds)))

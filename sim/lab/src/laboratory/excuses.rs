@@ -12,7 +12,7 @@ use super::arm::Arm;
 use super::options::{Options, RESOURCE};
 use super::scene::LabScene;
 use super::servers::Store;
-use super::worker::{ReadMode, ReleaseMode};
+use super::worker::{ReadMode, ReleaseMode, Worker};
 
 /// Returns the verdicts that are no violation in a run of the schedule.
 ///
@@ -33,6 +33,7 @@ use super::worker::{ReadMode, ReleaseMode};
 ///   delivered again after it. No pause and no other fault of the network excuses these.
 /// - `stale_write` and `late_write`, if the counter of a semaphore may be lost: a token that is given again
 ///   may be that of a permit beside the highest, and the resource can't tell the two apart.
+/// - `task_lost`, if the server of a job queue may lose writes: it loses the jobs that these have stored.
 /// - `stuck` and `idle`, if a lock server may return to a state from before a release, and so keeps the key
 ///   for a TTL that is longer than a waiter may wait.
 /// - `unfair` and `crowded`, if a Redis may lose its queue so.
@@ -54,6 +55,10 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     excused.extend(schedule.faults.iter().flat_map(|fault| fault.what.excuses(&scene)));
     if schedule.options.permits.is_some() && excused.contains(&Verdict::TokenRegressed) {
         excused.extend([Verdict::StaleWrite, Verdict::LateWrite]);
+    }
+    let runs_jobs = schedule.options.workers.iter().any(Worker::runs_jobs);
+    if runs_jobs && excused.contains(&Verdict::TokenRegressed) {
+        excused.insert(Verdict::TaskLost);
     }
     if falls_back(&scene) && longest_ttl(schedule) > SHORT {
         excused.extend([Verdict::Stuck, Verdict::Idle]);

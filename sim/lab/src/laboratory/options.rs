@@ -135,10 +135,13 @@ impl Options {
     }
 
     /// Returns the most pieces of work of one round of this worker: one for each of its keys, or one for each
-    /// tick of a firing.
+    /// tick of a firing or each part of a job.
     pub(super) fn works_of(&self, worker: &Worker) -> u64 {
         if worker.fires() {
             return self.cron.runs_max();
+        }
+        if worker.runs_jobs() {
+            return u64::from(worker.writes);
         }
         self.keys_of(worker).len() as u64 * u64::from(worker.nests().unwrap_or(1))
     }

@@ -101,6 +101,7 @@ const SIMPLER: &[fn(&mut Worker)] = &[
     |worker| worker.keys.truncate(2),
     |worker| worker.depth = None,
     |worker| worker.fails = None,
+    |worker| worker.jobs = worker.jobs.map(|_| 1),
 ];
 
 fn simpler_workers(worker: &Worker) -> Vec<Worker> {
@@ -110,6 +111,7 @@ fn simpler_workers(worker: &Worker) -> Vec<Worker> {
         key: worker.key.clone(),
         keys: worker.keys.clone(),
         shared: worker.shared,
+        jobs: worker.jobs,
         ..Worker::default()
     };
     let changed = SIMPLER.iter().map(|change| {

@@ -21,6 +21,7 @@ use super::draw;
 use super::excuses::excused;
 use super::given::{AddCheck, Given, Layout, MakeResource, StoredLock, Workplace};
 use super::hosts::hosts;
+use super::jobs;
 use super::one_flight::one_flight;
 use super::options::{Options, RESOURCE};
 use super::smaller::smaller;
@@ -241,6 +242,9 @@ impl Subject for Lab {
         }
         for key in &options.keys {
             sim.key(key).capacity(key, options.capacity());
+        }
+        for resource in jobs::resources(options) {
+            sim.key(&resource);
         }
         let longest_ttl =
             options.workers.iter().map(|worker| options.ttl_of(worker)).max().unwrap_or_default();

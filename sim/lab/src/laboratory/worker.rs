@@ -38,9 +38,13 @@ pub struct Worker {
     /// The number of sections of a round, each inside the one before. Needs `mode = "reentrant"`. Default 2.
     #[serde(skip_serializing_if = "is_default")]
     pub depth: Option<u32>,
-    /// The number of its first computations that fail. Needs `mode = "single_flight"`. Default: none.
+    /// The number of its first computations that fail, or of its first runs of jobs. Needs
+    /// `mode = "single_flight"` or `"jobs"`. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub fails: Option<u32>,
+    /// The number of jobs that it stores before its rounds. Needs `mode = "jobs"`. Default: none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub jobs: Option<u32>,
     /// Time between two rounds. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub think: Span,
@@ -73,8 +77,8 @@ pub struct Worker {
     /// Its release. Default: a script that deletes the lock only if the worker owns it.
     #[serde(skip_serializing_if = "is_default")]
     pub release: ReleaseMode,
-    /// Number of writes in a round, or of a reader's reads after its work. Default 1; if there are several,
-    /// each carries a sequence number.
+    /// Number of writes in a round, of a reader's reads after its work, or of the parts of a job. Default 1;
+    /// if there are several, each carries a sequence number.
     pub writes: u32,
     /// True if it retries a write whose answer is lost. Default true.
     pub retry_put: bool,
@@ -93,7 +97,7 @@ pub struct Worker {
 /// `reentrant` acquires its key again inside its critical section, and writes in
 /// each section before and after the one inside it. `single_flight` gets a result that is newer than the one
 /// in the resource, from another worker or by computing it under the lock. `cron` fires by its own clock, and
-/// commits each tick that is due.
+/// commits each tick that is due. `jobs` stores jobs in a queue, claims one job a round, and commits it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);
@@ -113,6 +117,9 @@ pub(super) const REENTRANT: &str = "reentrant";
 pub(super) const SINGLE_FLIGHT: &str = "single_flight";
 /// The workload that fires by a clock.
 pub(super) const CRON: &str = "cron";
+
+/// The workload of a job queue.
+pub(super) const JOBS: &str = "jobs";
 
 impl WorkerMode {
     /// Names a workload. A schedule with an unknown one is not valid.
@@ -173,7 +180,8 @@ impl Worker {
             ("attempts", "cas", self.attempts.is_some()),
             ("keys", SEVERAL, !self.keys.is_empty()),
             ("depth", REENTRANT, self.depth.is_some()),
-            ("fails", SINGLE_FLIGHT, self.fails.is_some()),
+            ("fails", SINGLE_FLIGHT, self.fails.is_some() && !self.runs_jobs()),
+            ("jobs", JOBS, self.jobs.is_some()),
         ];
         let mut others = own.into_iter().filter(|(_, mode, is_set)| *is_set && *mode != self.mode.name());
         others.next().map(|(field, mode, _)| (field, mode))
@@ -209,6 +217,11 @@ impl Worker {
         self.mode.name() == CRON
     }
 
+    /// Returns true if it runs the jobs of a queue.
+    pub fn runs_jobs(&self) -> bool {
+        self.mode.name() == JOBS
+    }
+
     /// Returns the first option of the lock that differs from its default, if any.
     pub(super) fn option_of_locks(&self) -> Option<&'static str> {
         let plain = Self::default();
@@ -241,6 +254,7 @@ impl Default for Worker {
             keys: Vec::new(),
             depth: None,
             fails: None,
+            jobs: None,
             think: Span::ZERO,
             shared: false,
             deadline: Span::from_secs(30),

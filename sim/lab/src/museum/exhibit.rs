@@ -256,9 +256,9 @@ impl Exhibit {
 fn with_any_lock(worker: &mut Worker) {
     worker.release = Default::default();
     let is_special = worker.flies() || worker.leads() || worker.observes() || worker.fires();
-    if is_special || worker.nests().is_some() {
-        let Worker { mode, depth, fails, .. } = Worker::default();
-        (worker.mode, worker.depth, worker.fails) = (mode, depth, fails);
+    if is_special || worker.runs_jobs() || worker.nests().is_some() {
+        let Worker { mode, depth, fails, jobs, .. } = Worker::default();
+        (worker.mode, worker.depth, worker.fails, worker.jobs) = (mode, depth, fails, jobs);
     }
 }
 

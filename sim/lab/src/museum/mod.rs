@@ -28,6 +28,7 @@ mod ignores_version;
 mod inner_release;
 mod late_loss;
 mod lease_id_token;
+mod lease_is_truth;
 mod line;
 mod lock_only_cron;
 mod margin_added;
@@ -42,6 +43,7 @@ mod patient_dead;
 #[cfg(test)]
 mod permits;
 mod plain_redlock;
+mod pop_and_lose;
 mod prefix_deleted;
 mod queue_evicts;
 mod queue_keeps_dead;
@@ -402,4 +404,16 @@ mutants! {
     PatientDead = "patient-dead", R26 in patient_dead,
         from "queues in a list of Redis whose head has the lock", shows [Verdict::Idle, Verdict::Stuck]
         => Exhibit::redis::<patient_dead::PatientDead>().of_long_queue(),
+    /// A worker takes a job off the queue before it runs it: if it dies, the job is lost.
+    PopAndLose = "pop-and-lose", R31 in pop_and_lose,
+        from "`LPOP`; Celery without `acks_late`", shows [Verdict::TaskLost]
+        => Exhibit::own_worker(pop_and_lose::pop, pop_and_lose::keep)
+            .only_on(System::REDIS)
+            .suited(pop_and_lose::work_on_jobs),
+    /// The lease of a queue alone says who runs a job: one that is done, and still in the queue, runs again.
+    LeaseIsTruth = "lease-is-truth", R32 in lease_is_truth,
+        from "consumers of Amazon SQS that keep no record", shows [Verdict::RanTwice]
+        => Exhibit::own_worker(lease_is_truth::by_lease, pop_and_lose::keep)
+            .only_on(System::REDIS)
+            .suited(pop_and_lose::work_on_jobs),
 }

@@ -49,6 +49,7 @@ mod hosts;
 mod hunts;
 mod import_cycles;
 mod init;
+mod jobs;
 mod kit;
 mod limits;
 mod lines;

@@ -1,6 +1,7 @@
 //! The check on PostgreSQL, in one statement. PostgreSQL locks the row before it compares, also under READ
 //! COMMITTED. Under REPEATABLE READ and SERIALIZABLE the second of two writers fails with 40001 instead.
 
+mod jobs;
 mod parameters;
 #[cfg(feature = "tokio-postgres")]
 mod record;
@@ -12,6 +13,7 @@ mod tokio_postgres;
 
 use std::future::Future;
 
+pub use self::jobs::{Failed, Job, JobQueue, JobStop};
 use self::parameters::Parameters;
 #[cfg(feature = "tokio-postgres")]
 pub use self::record::{PostgresTicks, TickStatements};
@@ -44,13 +46,22 @@ macro_rules! step_2 {
     };
 }
 
+/// The step that creates the table of jobs.
+macro_rules! step_3 {
+    () => {
+        include_str!("../../../migrations/003-jobs.sql")
+    };
+}
+
 /// The migrations of PostgreSQL in their order, each with its name, for programs with a migration tool of
 /// their own. Each may run again.
-pub const MIGRATIONS: [(&str, &str); 2] = [("001-fence", step_1!()), ("002-cron", step_2!())];
+pub const MIGRATIONS: [(&str, &str); 3] =
+    [("001-fence", step_1!()), ("002-cron", step_2!()), ("003-jobs", step_3!())];
 
 /// All steps as one script. A server runs a script in one transaction, so the lock, whose number no other
 /// program uses, is held to its end: `CREATE TABLE IF NOT EXISTS` alone fails if two programs run it at once.
-const MIGRATE: &str = concat!("SELECT pg_advisory_xact_lock(110352458277731);\n", step_1!(), step_2!());
+const MIGRATE: &str =
+    concat!("SELECT pg_advisory_xact_lock(110352458277731);\n", step_1!(), step_2!(), step_3!());
 
 /// A transaction of one of the clients.
 trait Client: Send {

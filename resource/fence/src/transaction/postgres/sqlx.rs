@@ -67,6 +67,10 @@ impl PostgresTransaction for Transaction<'_, Postgres> {
         let query = sqlx::query_scalar(statement).bind(key).bind(tick).bind(token).bind(owner_prefix);
         query.fetch_optional(&mut **self).await
     }
+
+    async fn json(&mut self, statement: &'static str, parameters: &str) -> Result<Option<String>, Error> {
+        sqlx::query_scalar(statement).bind(parameters).fetch_optional(&mut **self).await
+    }
 }
 
 impl Connection for &mut PgConnection {

@@ -39,6 +39,15 @@ pub trait PostgresTransaction: UserTransaction {
         statement: &'static str,
         parameters: &TickParameters,
     ) -> impl Future<Output = Result<Option<i64>, Self::Error>> + Send;
+
+    /// Runs a statement on jobs, whose one parameter is a text of JSON; returns the text of its row, if there
+    /// is one.
+    #[doc(hidden)]
+    fn json(
+        &mut self,
+        statement: &'static str,
+        parameters: &str,
+    ) -> impl Future<Output = Result<Option<String>, Self::Error>> + Send;
 }
 
 /// Claims a cron for the grant of `entry`, and returns the last tick that is done with the server's clock. It

@@ -79,6 +79,11 @@ impl PostgresTransaction for Transaction<'_> {
             [(key, Type::TEXT), (tick, Type::INT8), (token, Type::INT8), (owner_prefix, Type::TEXT)];
         self.query_typed_opt(statement, &parameters).await?.map(|row| row.try_get(0)).transpose()
     }
+
+    async fn json(&mut self, statement: &'static str, parameters: &str) -> Result<Option<String>, Error> {
+        let row = self.query_typed_opt(statement, &[(&parameters, Type::TEXT)]).await?;
+        row.map(|row| row.try_get(0)).transpose()
+    }
 }
 
 impl Connection for &Client {

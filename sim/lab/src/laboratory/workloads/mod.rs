@@ -16,6 +16,7 @@ use super::worker::{ReadMode, Worker, WorkerMode};
 mod cas;
 mod cron;
 mod election;
+mod jobs;
 mod lock;
 mod observe;
 mod read;
@@ -34,6 +35,7 @@ const WORKLOADS: &[&dyn Workload] = &[
     &reentrant::Nesting,
     &single_flight::Flying,
     &cron::Firing,
+    &jobs::Working,
 ];
 
 /// A workload: the rounds of a worker.

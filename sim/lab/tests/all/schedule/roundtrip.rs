@@ -160,15 +160,15 @@ fn worker() -> impl Strategy<Value = Worker> {
     let times = (span(), span(), span(), of(span()), span(), of(span()), of(span()));
     let modes = (select(ReadMode::ALL), select(ReleaseMode::ALL), any::<[bool; 4]>());
     let mode = select(WorkerMode::names().map(WorkerMode::new).collect::<Vec<_>>());
-    let mode = (mode, of(any::<u32>()), vec(text(), 0..3), any::<[Option<u32>; 2]>());
+    let mode = (mode, of(any::<u32>()), vec(text(), 0..3), any::<[Option<u32>; 3]>());
     let counts = (any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..4));
     (name(), of(text()), times, modes, counts, mode).prop_map(|(name, key, times, modes, counts, mode)| {
-        let (mode, attempts, keys, [depth, fails]) = mode;
+        let (mode, attempts, keys, [depth, fails, jobs]) = mode;
         let (starts, think, deadline, retry_every, work, ttl, renew_cap) = times;
         let (read, release, [check, renew, retry_put, shared]) = modes;
         let (rounds, writes, cancel_at) = counts;
         let base = Worker { name, key, starts, think, deadline, work, ttl, renew_cap, ..Worker::default() };
-        let base = Worker { mode, attempts, keys, depth, fails, shared, retry_every, ..base };
+        let base = Worker { mode, attempts, keys, depth, fails, jobs, shared, retry_every, ..base };
         Worker { read, release, check, renew, retry_put, rounds, writes, cancel_at, ..base }
     })
 }

@@ -371,8 +371,8 @@ const TOP_FIELDS: &str = "expected one of `system`, `ttl`, `drift_margin`, `perm
                           `keys`, `within`, `mutant`, `tls`, `redis`, `etcd`, `resource`, `cron`, `worker`; every \
                           schedule has `about`, `seed`, `rekey`, `limit`, `network`, `core`, `expect`, `fault`";
 const WORKER_FIELDS: &str = "expected one of `name`, `mode`, `attempts`, `starts`, `rounds`, `key`, \
-                             `keys`, `depth`, `fails`, `think`, `shared`, `deadline`, `retry_every`, `work`, `ttl`, \
-                             `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
+                             `keys`, `depth`, `fails`, `jobs`, `think`, `shared`, `deadline`, `retry_every`, `work`, \
+                             `ttl`, `check`, `read`, `renew`, `renew_cap`, `release`, `writes`, `retry_put`, `cancel_at`";
 const REDIS_FIELDS: &str = "expected one of `nodes`, `persistence`, `replica`, `fence_start`, `tokens`, \
                             `waiting`, `version`, `upgrade`";
 

@@ -1,0 +1,113 @@
+//! A job queue on several workers: each job is committed once, and none is lost, whatever the faults do.
+
+use lab::museum::{Museum, Mutant};
+use lab::{Arm, Lab, Options, ReadMode, ReleaseMode, System, Worker, WorkerMode};
+use lab::{draw_for, run, schedule};
+use sim::explore::violation;
+use sim::{Kind, Report, Schedule, Span, VerdictKind};
+
+use crate::support::case;
+
+/// The number of drawn schedules.
+const SCHEDULES: u64 = 60;
+
+/// Makes the workers of a drawn schedule those of a queue, with three jobs of the first one.
+fn working(mut schedule: Schedule<Options>) -> Schedule<Options> {
+    schedule.options.keys.truncate(1);
+    for (number, worker) in schedule.options.workers.iter_mut().enumerate() {
+        let plain = Worker::default();
+        (worker.mode, worker.key) = (WorkerMode::new("jobs"), None);
+        (worker.read, worker.release, worker.check) = (ReadMode::None, ReleaseMode::Script, plain.check);
+        worker.cancel_at.clear();
+        worker.jobs = (number == 0).then_some(3);
+        (worker.rounds, worker.deadline) = (worker.rounds + 2, Span::from_secs(5));
+    }
+    // Faults that are aimed at steps of a lock never strike.
+    let faults = std::mem::take(&mut schedule.faults);
+    for fault in faults {
+        schedule.faults.push(fault);
+        if lab::validate(&schedule).is_err() {
+            schedule.faults.pop();
+        }
+    }
+    schedule.limit = schedule.limit.times(3);
+    schedule
+}
+
+/// Returns the jobs whose commits were acknowledged, with their workers: `a 1`.
+fn done(report: &Report) -> Vec<String> {
+    let of = |event: &history::Event| match &event.kind {
+        Kind::TaskEnded { task, outcome: Some(outcome), .. } if outcome.as_str() == "done" => {
+            Some(format!("{} {task}", event.process))
+        }
+        _ => None,
+    };
+    report.events.iter().filter_map(of).collect()
+}
+
+fn replay(name: &str) -> &'static Report {
+    case(name).run(Arm::Fenced)
+}
+
+#[test]
+fn workers_of_a_queue_break_nothing_under_faults() {
+    let mut jobs = 0;
+    for seed in 0..SCHEDULES {
+        let schedule = working(draw_for(System::REDIS, seed));
+        let report = run(&schedule, Arm::Fenced, seed).unwrap();
+        let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
+        assert_eq!(broken, None, "seed {seed}:\n{}", report.trace());
+        jobs += done(&report).len() as u64;
+    }
+    assert!(jobs > SCHEDULES, "{jobs} jobs");
+}
+
+#[test]
+fn a_queue_without_its_rules_is_convicted() {
+    let cases = [(Mutant::PopAndLose, VerdictKind::TaskLost), (Mutant::LeaseIsTruth, VerdictKind::RanTwice)];
+    for (mutant, shows) in cases {
+        let (mut convicted, mut twin) = (0, 0);
+        for seed in 0..SCHEDULES {
+            let schedule = working(draw_for(System::REDIS, seed));
+            let mistaken = Museum::new(Arm::Fenced).with(mutant);
+            let breaks = |museum: &Museum| {
+                let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();
+                violation(museum, &schedule, &report).is_some_and(|found| found.broken.contains(&shows))
+            };
+            convicted += u64::from(breaks(&mistaken));
+            twin += u64::from(breaks(&mistaken.twin()));
+        }
+        assert!(convicted > 0 && twin == 0, "{mutant}: {convicted}, of the twin {twin}");
+    }
+}
+
+#[test]
+fn each_job_is_done_by_one_worker() {
+    let report = replay("jobs");
+    let mut jobs: Vec<_> =
+        done(report).iter().filter_map(|done| Some(done.split_once(' ')?.1.to_owned())).collect();
+    jobs.sort();
+    assert_eq!(jobs, ["1", "2", "3"], "{}", report.trace());
+    assert_eq!(done(replay("jobs-lost-answer")), [""; 0]);
+    assert_eq!(done(replay("jobs-dead")), ["b 21"]);
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused() {
+    let a = Worker { mode: WorkerMode::new("jobs"), ..Worker::new("a") };
+    let of = |system, worker: Worker| {
+        let schedule = schedule("jobs", system, Span::from_secs(2), vec![worker]);
+        run(&schedule, Arm::Fenced, 1).unwrap_err().to_string()
+    };
+    let cases = [
+        (System::ETCD, a.clone(), "needs the system `redis`, where the queue is, not `etcd`"),
+        (System::REDIS, Worker { jobs: Some(21), ..a.clone() }, "`jobs` of `a`: it must be 1 to 20"),
+        (System::REDIS, Worker { read: ReadMode::Fenced, ..a.clone() }, "`read` does not apply"),
+        (System::REDIS, Worker { check: false, ..a.clone() }, "`check` does not apply"),
+        (System::REDIS, Worker { jobs: Some(1), ..Worker::new("a") }, "`jobs` needs `mode = \"jobs\"`"),
+    ];
+    for (system, worker, problem) in cases {
+        let error = of(system, worker);
+        assert!(error.contains(problem), "{problem}: {error}");
+    }
+}
