@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The largest number of public items.
-const ITEMS_MAX: usize = 95;
+const ITEMS_MAX: usize = 96;
 
 /// Other crates whose items may be exported: the crate of the runtime, which is a part of this one.
 const OTHER_CRATES: [&str; 1] = ["dlock_runtime"];
