@@ -218,8 +218,13 @@ pub(crate) fn families() -> impl Iterator<Item = BoxedStrategy<Command>> {
 
 /// Draws EVAL of the scripts in a folder.
 pub(crate) fn family(folder: &'static str) -> BoxedStrategy<Command> {
-    let scripts = SHIPPING.into_iter().filter(|script| script.folder() == folder).collect();
-    drawn_of(scripts).prop_map(|script| command(&script, "EVAL")).boxed()
+    // A job must be stored, claimed and buried before it is dead: these steps come more often.
+    let often = ["redis/jobs/enqueue_job.lua", "redis/jobs/claim_job.lua", "redis/jobs/bury_job.lua"];
+    let times = |script: &Shipping| if often.contains(&script.name) { 3 } else { 1 };
+    let scripts = SHIPPING.into_iter().filter(|script| script.folder() == folder);
+    let scripts = scripts.flat_map(|script| std::iter::repeat_n(script, times(&script))).collect();
+    let verbs = select(&["EVAL", "EVAL", "EVAL", "EVAL", "EVAL", "EVALSHA"][..]);
+    (drawn_of(scripts), verbs).prop_map(|(script, verb)| command(&script, verb)).boxed()
 }
 
 /// Returns the kinds of operation among [`commands`].
@@ -306,10 +311,12 @@ fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
     })
 }
 
-/// Returns the arguments of a script of a job queue; `None` for other scripts. There is one job, so that most
-/// steps find it.
+/// Returns the arguments of a script of a job queue; `None` for other scripts. There is one job, and mostly one
+/// worker, so that most steps find what they need.
 fn queue_args(script: &str, owner: &str, number: &str, is_other: bool) -> Option<Vec<String>> {
-    let (token, lease) = if number.len() == 1 { (number, "100000") } else { ("1", number) };
+    let owner = if number == "3" { owner } else { "worker-1" };
+    let token = if number == "2" { number } else { "1" };
+    let lease = if number.len() == 1 { "100000" } else { number };
     let claim = format!("{token} {owner}");
     let args: Vec<&str> = match script.strip_prefix("redis/jobs/")? {
         "enqueue_job.lua" => vec!["7", "payload", if number == "90" { "100000" } else { "0" }],

@@ -30,7 +30,7 @@ fn redis_answers_alike() {
     let simulated = lab::serve::host_redis().unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("redis", 1800, scripts(), |script| run(script, servers, &tally));
+    compare("redis", 2000, scripts(), |script| run(script, servers, &tally));
     tally.require(templates::kinds().chain(lua::kinds()));
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn scripts() -> impl Strategy<Value = Script> {
     ];
     let locks = lua::families()
         .map(|family| of(prop_oneof![8 => family.prop_map(Step::Ask), 1 => Just(Step::Wait)]).boxed());
-    prop_oneof![3 => of(steps), 2 => Union::new(locks), 7 => collections()]
+    prop_oneof![3 => of(steps), 3 => Union::new(locks), 7 => collections()]
 }
 
 /// Draws scripts that work on values of one type.
