@@ -85,8 +85,8 @@ pub enum TokenSource {
     ///
     /// A key that has a counter of its own is moved by its next grant, and its counter deleted. So all who
     /// share a key must change at once: a client that still counts by key begins again at 1, and the resource
-    /// refuses its tokens. Semaphores, locks for readers and leases without a token stay as they are. Not for
-    /// Redlock.
+    /// refuses its tokens. Semaphores, locks for readers, queues with a limit and leases without a token stay
+    /// as they are. Not for Redlock.
     Shared,
 }
 

@@ -311,8 +311,8 @@ fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
     })
 }
 
-/// Returns the arguments of a script of a job queue; `None` for other scripts. There is one job, and mostly one
-/// worker, so that most steps find what they need.
+/// Returns the arguments of a script of a job queue; `None` for other scripts. There is one job, and mostly
+/// one worker, so that most steps find what they need.
 fn queue_args(script: &str, owner: &str, number: &str, is_other: bool) -> Option<Vec<String>> {
     let owner = if number == "3" { owner } else { "worker-1" };
     let token = if number == "2" { number } else { "1" };
