@@ -25,6 +25,7 @@ pub(crate) const PERMITS: &str = "}:permits";
 pub(crate) const TOKENS: &str = "}:tokens";
 
 /// The end of the fencing counter that many locks share. In place of a lock's name it has the tag of a slot.
+#[cfg(feature = "redis")]
 pub(crate) const SHARED: &str = "}:shared";
 
 /// The end of the channel on which releases are published.

@@ -111,6 +111,7 @@ impl Owner {
 
     /// Returns the owner token with this text.
     #[cfg(test)]
+    #[cfg(feature = "redis")]
     pub(crate) fn of(text: &str) -> Self {
         Self(text.into())
     }
