@@ -190,7 +190,7 @@ pub struct Claim {
     pub queue: Option<QueueLimit>,
 }
 
-/// The limit of those who wait for a key.
+/// The limit of waiters for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimit {
     /// The most claims that may wait at once, this one included: 0 if it does not wait.

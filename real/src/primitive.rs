@@ -29,7 +29,7 @@ pub enum Primitive {
     /// One holder at a time.
     #[default]
     Mutex,
-    /// One holder at a time, and a limit of those who wait.
+    /// One holder at a time, and a limit of waiters.
     Bounded {
         /// The most that may wait: at least 1.
         waiters: u32,

@@ -48,7 +48,7 @@ pub(super) struct Position {
     pub(super) is_served: bool,
     /// The queue's counter has overflowed: the order is unknown.
     pub(super) is_used_up: bool,
-    /// The number of claims that wait ahead, if those are so many that this one may not wait, too.
+    /// The number of claims that wait ahead, if the queue is full.
     pub(super) refusal: Option<u32>,
 }
 

@@ -22,7 +22,7 @@ pub enum Order {
     Queued(u64, Duration),
     /// Puts the caller into the queue at that place, which it must ask for again.
     Placed(u64, Option<Duration>),
-    /// Answers that so many wait that the caller may not.
+    /// Answers that the queue is full, with its number of waiters.
     Full(u32),
     /// Answers that the caller does not own the lease.
     NotOwner,

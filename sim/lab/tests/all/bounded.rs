@@ -1,4 +1,4 @@
-//! Locks with a limit of their waiters: one more is refused at once, those who wait are served in order, and
+//! Locks with a limit of their waiters: one more is refused at once, waiters are served in order, and
 //! the locks are acquitted on drawn schedules.
 
 use std::collections::BTreeSet;

@@ -110,7 +110,7 @@ enum Part {
     Fence,
     /// The permits of a semaphore, or the readers beside a writer.
     Permits,
-    /// The queue of those who wait.
+    /// The queue of waiters.
     Waiters,
 }
 
