@@ -9,8 +9,7 @@ use crate::servers::redis::lua::{Digest, PooledEngine, Script};
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
-
-const NO_SCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
+use crate::servers::redis::version::Version;
 
 pub(crate) fn eval(core: &mut Core, args: Args<'_>) -> Reply {
     let keys = match key_count(args) {
@@ -21,16 +20,18 @@ pub(crate) fn eval(core: &mut Core, args: Args<'_>) -> Reply {
         Ok(name) => name,
         Err(error) => return error,
     };
-    run_script(core, &name, keys, args.skip(3)).unwrap_or(Reply::error(NO_SCRIPT))
+    let unknown = unknown_script(core);
+    run_script(core, &name, keys, args.skip(3)).unwrap_or(unknown)
 }
 
 pub(crate) fn eval_sha(core: &mut Core, args: Args<'_>) -> Reply {
-    let Some(name) = parse_digest(args.at(1)) else { return Reply::error(NO_SCRIPT) };
+    let Some(name) = parse_digest(args.at(1)) else { return unknown_script(core) };
     let keys = match key_count(args) {
         Ok(keys) => keys,
         Err(error) => return error,
     };
-    run_script(core, &name, keys, args.skip(3)).unwrap_or(Reply::error(NO_SCRIPT))
+    let unknown = unknown_script(core);
+    run_script(core, &name, keys, args.skip(3)).unwrap_or(unknown)
 }
 
 pub(crate) fn script(core: &mut Core, args: Args<'_>) -> Reply {
@@ -53,6 +54,13 @@ pub(crate) fn script(core: &mut Core, args: Args<'_>) -> Reply {
         }
         _ => Reply::error("NOTBUSY No scripts in execution right now."),
     }
+}
+
+fn unknown_script(core: &Core) -> Reply {
+    Reply::error(match core.state.version {
+        Version::Redis7 | Version::Redis84 => "NOSCRIPT No matching script. Please use EVAL.",
+        Version::Valkey9 => "NOSCRIPT No matching script.",
+    })
 }
 
 /// Runs a script. Returns `None` if the server does not know it.
