@@ -29,8 +29,10 @@ impl MariaDb {
         // A directory of the data is a database.
         let data = stage.subdirectory("mariadb/data")?.display().to_string();
         stage.subdirectory("mariadb/data/test")?;
+        // A server deletes the temporary tables that it finds when it starts: others' as well, in one folder.
+        let temporary = stage.subdirectory("mariadb/tmp")?.display().to_string();
         let mut bare = Launch::new("mariadb", program::find("mariadbd", "mariadb-server")?, &directory)
-            .args(["--no-defaults", "--datadir", &data, "--innodb-log-file-size=8M"]);
+            .args(["--no-defaults", "--datadir", &data, "--tmpdir", &temporary, "--innodb-log-file-size=8M"]);
         if geteuid().is_root() {
             bare = bare.args(["--user=root"]);
         }
