@@ -4,42 +4,36 @@
 //! Asked to stop, it drops what it waits for, and releases its lock.
 #![allow(clippy::disallowed_methods, reason = "each contender has a thread of its own, on real time")]
 
+mod contender;
+mod done;
+
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::pin::pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dlock::election::Election;
 use dlock::redis::Waiting;
 use dlock::tls::TlsConnector;
-use dlock::{AcquireError, AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
-use futures_util::future::select;
+use dlock::{KeyError, LockKey, OptionsError, Runtime, TokioRuntime};
 use resource::Fencing;
 use resource::bearer::BearerToken;
 use resource::client::Client;
-use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
 use tokio::runtime::{Builder, Handle};
 
-use crate::pause::{Pause, Stoppable};
+use self::contender::Contender;
+pub use self::done::Done;
+use crate::pause::Pause;
 use crate::place::Place;
 use crate::primitive::Primitive;
 use crate::recording::speak_as;
 use crate::stop::Stop;
 use crate::systems::SystemError;
-use dlock::TokioRuntime;
 
 /// The time within which the resource must accept a connection: it may have been started just before.
 const REACHED_WITHIN: Duration = Duration::from_secs(5);
 /// The timeout of one connection, and the pause before the next.
 const CONNECT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// The shortest rest after a refusal by a full queue: the next round would be refused at once, too.
-const AFTER_REFUSAL: Duration = Duration::from_millis(50);
-
-/// The number of request timeouts for which a contender that stops waits for its releases.
-const SETTLE_TIMEOUTS: u32 = 3;
 
 /// The work of a command's contenders.
 #[derive(Clone, Debug)]
@@ -85,17 +79,6 @@ pub struct Plan {
     pub acquire_timeout: Duration,
     /// The time for which it polls for an answer before it sleeps: see [`TokioRuntime::polling_busily`].
     pub busy_poll: Duration,
-}
-
-/// The result of a round.
-#[derive(Debug)]
-pub struct Done {
-    /// The contender.
-    pub contender: String,
-    /// The key of the lock and of the resource.
-    pub key: String,
-    /// The round, or the error.
-    pub round: Result<Round, RoundError>,
 }
 
 /// Why a plan can't be carried out.
@@ -248,142 +231,4 @@ fn contend(plan: &Plan, number: u64, stop: &Stop, on_round: &impl Fn(Done)) -> R
         let backend = plan.place.backend(plan.ttl, Waiting::default(), runtime)?;
         contender.run(backend).await
     })
-}
-
-struct Contender<'a, T> {
-    plan: &'a Plan,
-    name: String,
-    key: LockKey,
-    stop: &'a Stop,
-    on_round: &'a T,
-}
-
-impl<T: Fn(Done)> Contender<'_, T> {
-    async fn run(self, backend: AnyBackend<TokioRuntime>) -> Result<(), PlanError> {
-        let Self { plan, name, key, stop, on_round } = self;
-        let runtime = backend.runtime().clone();
-        let client = plan.client(runtime.clone());
-        let mut options = Options::new(plan.ttl);
-        options.instance = Some(name.clone());
-        plan.primitive.apply(&mut options);
-        let request_timeout = options.request_timeout;
-        let lock = Lock::new(backend, options)?;
-        let pauses = Stoppable { pause: plan.pause, stop: stop.clone() };
-        let worker = Worker::new(lock.clone(), client, pauses);
-        let observed = job(plan, key.clone());
-        let mut job = observed.clone();
-        let election = match plan.primitive {
-            Primitive::Election => Some(worker.election(&job)?),
-            _ => None,
-        };
-        let rounds = async {
-            for round in 0..plan.rounds {
-                job.shared = plan.primitive.reads(round);
-                // Asked to stop, it drops an acquire, which then releases in the background; once it holds
-                // the lock it drops the section, and releases.
-                let Some(round) = one_round(&worker, election.as_ref(), &job, stop).await else { break };
-                let refused = matches!(round, Err(RoundError::Acquire(AcquireError::QueueFull { .. })));
-                let rest = if refused { plan.rest.max(AFTER_REFUSAL) } else { plan.rest };
-                on_round(Done { contender: name.clone(), key: key.name().to_owned(), round });
-                if !rest.is_zero() {
-                    stop.or(runtime.sleep_until(runtime.now() + rest)).await;
-                }
-                if stop.is_asked() {
-                    break;
-                }
-            }
-        };
-        match &election {
-            None => rounds.await,
-            // Each candidate observes as well.
-            Some(election) => {
-                select(pin!(rounds), pin!(observe(&worker, election, &observed))).await;
-            }
-        }
-        // Background releases end with this runtime: wait for them.
-        let timeouts = if stop.is_asked() { SETTLE_TIMEOUTS } else { 1 };
-        lock.cleaned_up(runtime.now() + request_timeout * timeouts).await;
-        Ok(())
-    }
-}
-
-/// Acquires and works once, as the leader if there is an election; returns `None` if asked to stop first.
-async fn one_round(
-    worker: &Worker<AnyBackend<TokioRuntime>, Stoppable>,
-    election: Option<&Election<AnyBackend<TokioRuntime>>>,
-    job: &Job,
-    stop: &Stop,
-) -> Option<Result<Round, RoundError>> {
-    let Some(election) = election else {
-        return Some(match stop.or(worker.acquire(job)).await? {
-            Ok(handle) => worker.hold(job, handle).await,
-            Err(error) => Err(error.into()),
-        });
-    };
-    Some(match stop.or(worker.campaign(election, job)).await? {
-        Ok(leadership) => worker.lead(job, leadership).await,
-        Err(error) => Err(error.into()),
-    })
-}
-
-/// Observes until it is dropped, and records each term that it sees.
-async fn observe(
-    worker: &Worker<AnyBackend<TokioRuntime>, Stoppable>,
-    election: &Election<AnyBackend<TokioRuntime>>,
-    job: &Job,
-) {
-    let mut observer = election.observe();
-    // An error that no repetition changes ends the campaigns, too, which report it.
-    while worker.observe(&mut observer, job, dlock::Instant::MAX).await.is_ok() {}
-    std::future::pending::<()>().await;
-}
-
-fn job(plan: &Plan, key: LockKey) -> Job {
-    let mut job = Job::new(key, plan.work);
-    job.acquire_timeout = plan.acquire_timeout;
-    job.check = plan.check;
-    job.renew = plan.renew;
-    job.reading = if plan.claim { Reading::Fenced } else { Reading::None };
-    job
-}
-
-impl Done {
-    /// Returns whether the round did not write although nobody asked it to stop.
-    pub fn has_failed(&self) -> bool {
-        let is_fine = |round: &Round| matches!(round.ending, Ending::Done | Ending::Cancelled);
-        !self.round.as_ref().is_ok_and(is_fine)
-    }
-
-    /// Returns one line of text: `a: account:0 token 7: done, released`.
-    pub fn line(&self) -> String {
-        let Self { contender, key, round } = self;
-        match round {
-            Err(error) => format!("{contender}: {key}: {error}"),
-            Ok(Round { token, ending, released }) => {
-                let release = match released {
-                    None => "left to its TTL".to_owned(),
-                    Some(Ok(dlock::Released::Done)) => "released".to_owned(),
-                    Some(Ok(dlock::Released::NotOwner)) => "the lock was no longer its own".to_owned(),
-                    Some(Err(error)) => error.to_string(),
-                };
-                format!("{contender}: {key} token {token}: {}; {release}", explain(*ending))
-            }
-        }
-    }
-}
-
-const fn explain(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Done => "written",
-        Ending::Expired => "not written, the lease was no longer valid",
-        Ending::Lost => "not written, the lease was lost",
-        Ending::Cancelled => "stopped, perhaps before its write",
-        Ending::Refused => "refused, 409 stale fencing token",
-        Ending::Jumped => {
-            "refused, 422 fencing token too far above the highest seen; see --max-jump of resource"
-        }
-        Ending::Unanswered => {
-            "no answer of the resource, perhaps written; check that it runs where --resource says"
-        }
-    }
 }
