@@ -13,6 +13,7 @@
 
 mod conditional;
 mod error;
+mod held;
 mod report;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
 
 pub use self::error::LoadError;
+use self::held::{Held, NotHeld};
 use self::report::fairness;
 pub use self::report::{Latencies, Report};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
@@ -113,6 +115,13 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
         return Err(LoadError::Rate(load.rate));
     }
     zero(load.rate == 0.0, "--rate")?;
+    if !load.primitive.is_lock() {
+        return Err(LoadError::NoLock(load.primitive));
+    }
+    let wanted = load.primitive.keys();
+    if u64::from(wanted) > load.keys {
+        return Err(LoadError::FewKeys { wanted });
+    }
     let attempts = (load.rate * load.lasts.as_secs_f64()).ceil();
     if attempts > ATTEMPTS_MAX {
         return Err(LoadError::TooMany(attempts));
@@ -206,15 +215,14 @@ async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book
     let runtime = lock.backend().runtime().clone();
     let load = &book.offer.load;
     while let Some((attempt, due)) = book.next(&runtime).await {
-        let key = LockKey::new(&load.key, &(attempt % load.keys).to_string())?;
         let called = runtime.now();
-        let is_shared = load.primitive.reads(attempt / load.keys);
-        let handle = match book.or_stop(&runtime, A::acquire(&lock, &key, is_shared, book.end)).await {
+        let acquire = Held::acquire::<A>(&lock, load, attempt, book.end);
+        let held = match book.or_stop(&runtime, acquire).await {
             None => {
                 book.unserved(due);
                 continue;
             }
-            Some(Ok(handle)) => handle,
+            Some(Ok(held)) => held,
             Some(Err(error)) => {
                 book.not_served(&Unserved { due, called, error }, &lock);
                 continue;
@@ -223,7 +231,7 @@ async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book
         book.granted(attempt, runtime.now(), called);
         book.or_stop(&runtime, timer::sleep(load.work + load.pause)).await;
         let before = runtime.now();
-        if let Ok(released) = handle.release().await {
+        if let Some(released) = held.release().await {
             book.released(released, runtime.now().saturating_since(before));
         }
     }
@@ -234,19 +242,19 @@ async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book
 struct Unserved {
     due: Instant,
     called: Instant,
-    error: AcquireError,
+    error: NotHeld,
 }
 
 impl Unserved {
     /// Returns whether the attempt was merely waiting at the `end`. A request without an answer counts as cut
     /// off by the end, unless it was unanswered for the whole request timeout: then something is wrong.
     fn waited(&self, end: Instant, request_timeout: Duration) -> bool {
-        match self.error {
+        match self.error.source {
             // A full queue is an answer, too.
-            AcquireError::Taken { .. } | AcquireError::DeadlinePassed | AcquireError::QueueFull { .. } => {
-                true
-            }
-            AcquireError::Unavailable(dlock::BackendError::NoAnswer) => {
+            Some(
+                AcquireError::Taken { .. } | AcquireError::DeadlinePassed | AcquireError::QueueFull { .. },
+            ) => true,
+            Some(AcquireError::Unavailable(dlock::BackendError::NoAnswer)) => {
                 end.saturating_since(self.called) < request_timeout
             }
             _ => false,
@@ -332,7 +340,7 @@ impl Book {
         let waited = lock.backend().runtime().now().saturating_since(attempt.due);
         let mut tally = self.tally();
         tally.failed.push(waited);
-        *tally.failures.entry(attempt.error.to_string()).or_default() += 1;
+        *tally.failures.entry(attempt.error.words.clone()).or_default() += 1;
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {

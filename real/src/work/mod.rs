@@ -6,6 +6,7 @@
 
 mod contender;
 mod done;
+mod tasks;
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -18,6 +19,7 @@ use dlock::{KeyError, LockKey, OptionsError, Runtime, TokioRuntime};
 use resource::Fencing;
 use resource::bearer::BearerToken;
 use resource::client::Client;
+use resource::fence::cron::EveryError;
 use tokio::runtime::{Builder, Handle};
 
 use self::contender::Contender;
@@ -62,8 +64,11 @@ pub struct Plan {
     pub contenders: u64,
     /// The prefix of the keys.
     pub key: String,
-    /// The number of keys: contender `i` uses key `i` modulo this number.
+    /// The number of keys: contender `i` uses key `first_key + i` modulo this number, and those after it if
+    /// it locks several.
     pub keys: u64,
+    /// The number of the first contender's key.
+    pub first_key: u64,
     /// True if each begins with a read that claims the resource with its token.
     pub claim: bool,
     /// True if each checks that its lease is still valid before it writes.
@@ -96,6 +101,18 @@ pub enum PlanError {
     /// There are no contenders, no keys, or no rounds.
     #[error("nothing to do: set --contenders, --keys and --rounds to at least 1")]
     Nobody,
+    /// A round locks more keys than there are.
+    #[error("a round of --primitive several:{wanted} locks {wanted} keys: set --keys to at least {wanted}")]
+    FewKeys {
+        /// The keys of a round.
+        wanted: u32,
+    },
+    /// The system does not have the primitive.
+    #[error("--primitive: {0}")]
+    Primitive(String),
+    /// The ticks of a cron are too close or too far.
+    #[error(transparent)]
+    Ticks(#[from] EveryError),
     /// The resource accepts no connection.
     #[error(
         "no connection to the resource at {address} within {} s: {source}; start it with `real resource`, or \
@@ -136,6 +153,19 @@ pub enum PlanError {
 }
 
 impl Plan {
+    /// Refuses a primitive that the servers or the keys do not allow.
+    fn check_primitive(&self) -> Result<(), PlanError> {
+        self.primitive.check(self.place.system).map_err(PlanError::Primitive)?;
+        let wanted = self.primitive.keys();
+        if u64::from(wanted) > self.keys { Err(PlanError::FewKeys { wanted }) } else { Ok(()) }
+    }
+
+    /// Returns the keys of a round that begins with the key of this number.
+    fn keys_of(&self, first: u64) -> Result<Vec<LockKey>, KeyError> {
+        let key = |next: u64| LockKey::new(&self.key, &(first.wrapping_add(next) % self.keys).to_string());
+        (0..u64::from(self.primitive.keys())).map(key).collect()
+    }
+
     /// Returns a client of the resource.
     fn client(&self, runtime: TokioRuntime) -> Client<TokioRuntime> {
         let client = match &self.resource_tls {
@@ -159,6 +189,7 @@ pub fn carry_out(plan: &Plan, stop: &Stop, on_round: impl Fn(Done) + Sync) -> Re
     if plan.contenders == 0 || plan.keys == 0 || plan.rounds == 0 {
         return Err(PlanError::Nobody);
     }
+    plan.check_primitive()?;
     reach_resource(plan, stop)?;
     thread::scope(|scope| {
         let start = |number| {
@@ -223,12 +254,12 @@ fn ask_resource(plan: &Plan) -> Result<Fencing, PlanError> {
 fn contend(plan: &Plan, number: u64, stop: &Stop, on_round: &impl Fn(Done)) -> Result<(), PlanError> {
     let name = if plan.contenders == 1 { plan.name.clone() } else { format!("{}-{}", plan.name, number + 1) };
     speak_as(&name);
-    let key = LockKey::new(&plan.key, &(number % plan.keys).to_string())?;
+    let keys = plan.keys_of(plan.first_key.wrapping_add(number))?;
     let executor = Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
-        let contender = Contender { plan, name, key, stop, on_round };
-        let backend = plan.place.backend(plan.ttl, Waiting::default(), runtime)?;
+        let backend = plan.place.backend(plan.ttl, Waiting::default(), runtime.clone())?;
+        let contender = Contender { plan, name, keys, stop, on_round, runtime };
         contender.run(backend).await
     })
 }
