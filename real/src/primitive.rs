@@ -126,7 +126,7 @@ impl Primitive {
     /// The reason, if it has not.
     pub fn check(self, system: System) -> Result<(), String> {
         match (self, system) {
-            (Self::Semaphore { .. } | Self::Bounded { .. }, System::Redlock) => {
+            (Self::Semaphore { .. } | Self::Bounded { .. } | Self::Readers, System::Redlock) => {
                 Err(format!("redlock has no {self}: give --system redis, etcd or zookeeper"))
             }
             (Self::Jobs, System::Redlock | System::Etcd | System::Zookeeper) => {
