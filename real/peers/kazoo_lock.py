@@ -1,4 +1,5 @@
-"""The peer kazoo: its lock after ZooKeeper's recipe, used by threads that share one session."""
+"""The peer kazoo: its locks after ZooKeeper's recipes, used by threads that share one session; with the
+argument `election`, its election."""
 
 import logging
 import sys
@@ -17,11 +18,15 @@ client = KazooClient(hosts=sys.argv[1])
 client.start()
 
 
-def uncontended(job):
+# One in so many rounds writes, under a lock of readers and a writer: WRITES in slice.rs.
+WRITES = 10
+
+
+def alone(job, kind):
     path = f"/peers/{job['name']}"
     acquire, release = [], []
     for _ in range(job["operations"] + 1):
-        lock = client.Lock(path)
+        lock = kind(path)
         begun = now()
         lock.acquire()
         granted = now()
@@ -32,24 +37,48 @@ def uncontended(job):
     return result(acquire[1:], release[1:], job["operations"], sum(acquire[1:]) + sum(release[1:]))
 
 
+def uncontended(job):
+    return alone(job, client.Lock)
+
+
+def read(job):
+    return alone(job, client.ReadLock)
+
+
+def elected(job):
+    path = f"/peers/{job['name']}"
+    acquire, release = [], []
+    for _ in range(job["operations"] + 1):
+        at = []
+        election = client.Election(path, "candidate")
+        begun = now()
+        # It resigns when the function ends.
+        election.run(lambda: at.append(now()))
+        acquire.append(at[0] - begun)
+        release.append(now() - at[0])
+    return result(acquire[1:], release[1:], job["operations"], sum(acquire[1:]) + sum(release[1:]))
+
+
 def together(count, work):
-    threads = [Thread(target=work) for _ in range(count)]
+    threads = [Thread(target=work, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
 
-def contended(job):
+def contended(job, kind_of):
     path, work = f"/peers/{job['name']}", job["work_ms"] / 1000
     client.ensure_path(path)
     acquire, release, ends = [], [], []
     begun = now()
     end = begun + job["millis"] * 1_000_000
 
-    def contend():
+    def contend(number):
+        turn = number
         while (called := now()) < end:
-            lock = client.Lock(path)
+            lock = kind_of(turn)(path)
+            turn += 1
             try:
                 lock.acquire(timeout=(end - called) / 1e9)
             except LockTimeout:
@@ -73,7 +102,7 @@ def spread(job):
     begun = now()
     end = begun + job["millis"] * 1_000_000
 
-    def take():
+    def take(_):
         nonlocal count
         while now() < end:
             with mutex:
@@ -87,4 +116,15 @@ def spread(job):
     return result([], [], count, now() - begun)
 
 
-serve({"uncontended": uncontended, "hot": contended, "space": spread})
+def hot(job):
+    return contended(job, lambda turn: client.Lock)
+
+
+def mixed(job):
+    return contended(job, lambda turn: client.ReadLock if turn % WRITES else client.WriteLock)
+
+
+if sys.argv[2:] == ["election"]:
+    serve({"uncontended": elected})
+else:
+    serve({"uncontended": uncontended, "hot": hot, "space": spread, "read": read, "mixed": mixed})

@@ -1,8 +1,9 @@
-//! Explains verdicts by faults: where a lock server loses acknowledged data, tokens may regress.
+//! Explains verdicts by faults: where a lock server loses acknowledged data, tokens may regress, and the jobs
+//! of its queue may be lost.
 //!
 //! Between two such losses they may not. The history is therefore cut at each loss, and no fault explains a
-//! violation within a piece. An acquire that ran during a loss may have been granted before or after it: it
-//! proves nothing.
+//! violation within a piece. An acquire that ran during a loss may have been granted before or after it, and
+//! a job that was added then stored before or after it: they prove nothing.
 
 use std::collections::BTreeSet;
 
@@ -18,14 +19,23 @@ const LAGGED: &str = "a replica had taken over that may have lagged";
 /// resource, since it checks the fence.
 pub(crate) fn explain(history: &[Event], verdicts: &[Verdict]) -> Vec<Option<&'static str>> {
     let losses: Vec<_> = history.iter().filter_map(|event| Some((event.at, loss(&event.kind)?))).collect();
-    let broken = if losses.is_empty() { BTreeSet::new() } else { regressed_without_loss(history) };
+    let broken = if losses.is_empty() { BTreeSet::new() } else { broken_without_loss(history) };
     let explain = |verdict: &Verdict| {
         let (_, why) = losses.iter().rfind(|(at, _)| *at <= verdict.at)?;
-        let is_broken =
-            verdict.processes.first().is_some_and(|process| broken.contains(&(verdict.at, process.clone())));
-        (verdict.kind == VerdictKind::TokenRegressed && !is_broken).then_some(*why)
+        (EXPLAINED.contains(&verdict.kind) && !broken.contains(&place(verdict))).then_some(*why)
     };
     verdicts.iter().map(explain).collect()
+}
+
+/// The verdicts that a loss can explain.
+const EXPLAINED: [VerdictKind; 2] = [VerdictKind::TokenRegressed, VerdictKind::TaskLost];
+
+/// What tells a verdict of a piece from others: kind, time, process, and the task that was lost.
+type Place = (VerdictKind, Nanos, Option<Name>, Option<String>);
+
+fn place(verdict: &Verdict) -> Place {
+    let task = (verdict.kind == VerdictKind::TaskLost).then(|| verdict.detail.clone());
+    (verdict.kind, verdict.at, verdict.processes.first().cloned(), task)
 }
 
 fn loss(kind: &Kind) -> Option<&'static str> {
@@ -36,8 +46,8 @@ fn loss(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Returns the processes and times of tokens that regressed within a piece between two losses.
-fn regressed_without_loss(history: &[Event]) -> BTreeSet<(Nanos, Name)> {
+/// Returns the verdicts on pieces between two losses.
+fn broken_without_loss(history: &[Event]) -> BTreeSet<Place> {
     let mut piece = Vec::new();
     let mut broken = BTreeSet::new();
     let mut losing = BTreeSet::new();
@@ -61,6 +71,8 @@ fn regressed_without_loss(history: &[Event]) -> BTreeSet<(Nanos, Name)> {
             {
                 piece.push(event.clone());
             }
+            Kind::TaskDue { .. } if !losing.is_empty() => {}
+            kind if is_of_tasks(kind) => piece.push(event.clone()),
             _ => {}
         }
     }
@@ -68,9 +80,14 @@ fn regressed_without_loss(history: &[Event]) -> BTreeSet<(Nanos, Name)> {
     broken
 }
 
-fn judge(piece: &mut Vec<Event>, broken: &mut BTreeSet<(Nanos, Name)>) {
+/// Returns whether the judge of tasks reads such an event.
+fn is_of_tasks(kind: &Kind) -> bool {
+    let name = kind.name().as_str();
+    name.starts_with("task") || ["worker_step", "write_sent", "write_accepted"].contains(&name)
+}
+
+fn judge(piece: &mut Vec<Event>, broken: &mut BTreeSet<Place>) {
     let verdicts = audit(piece, &Rules::default());
-    let regressed = verdicts.into_iter().filter(|verdict| verdict.kind == VerdictKind::TokenRegressed);
-    broken.extend(regressed.filter_map(|verdict| Some((verdict.at, verdict.processes.into_iter().next()?))));
+    broken.extend(verdicts.iter().filter(|verdict| EXPLAINED.contains(&verdict.kind)).map(place));
     piece.clear();
 }

@@ -9,7 +9,7 @@ use dlock::redis::{Redis, RedisOptions, Waiting};
 use dlock::redlock::{Redlock, RedlockOptions};
 use dlock::tls::{TlsConnector, TlsOptions};
 use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
-use dlock::{AnyBackend, ConnectOptions, Options, ServerUrl, SetupError, TokioRuntime, UrlError};
+use dlock::{AnyBackend, ConnectOptions, Options, Runtime, ServerUrl, SetupError, TokioRuntime, UrlError};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::systems::{System, SystemError};
@@ -101,6 +101,20 @@ impl Place {
         let connector = TlsConnector::new(options)?;
         // The servers of etcd refuse a client that does not ask for HTTP/2.
         Ok(Some(if self.system == System::Etcd { connector.with_protocol("h2") } else { connector }))
+    }
+
+    /// Returns a client of the only Redis, whose streams `runtime` opens.
+    ///
+    /// # Errors
+    ///
+    /// As [`Place::backend`].
+    pub(crate) fn redis<R: Runtime>(&self, runtime: R) -> Result<Redis<R>, SystemError> {
+        self.check_number()?;
+        let (username, password) = self.login.clone().unzip();
+        let mut options = RedisOptions::default();
+        options.username = username.filter(|name| !name.is_empty());
+        (options.password, options.database) = (password, self.database);
+        Ok(Redis::new(runtime, &self.addresses[0], options)?)
     }
 
     fn check_number(&self) -> Result<(), SystemError> {

@@ -252,3 +252,32 @@ fn data_loss_before_or_after_both_grants_explains_no_regress() {
     early.remove(1);
     assert!(Judgement::of(&early, false, None).is_clean(false));
 }
+
+/// Returns a history: a job is due, the event `between`, and a worker that asks then finds none left.
+fn lose_a_job(between: Kind) -> Vec<Event> {
+    let asked = Kind::WorkerStep { step: "asked".into(), key: Some("k".into()), owner: None };
+    vec![
+        event(1, "a", Kind::TaskDue { key: "k".into(), task: 7 }),
+        event(3, "redis-1", between),
+        event(4, "redis-1", Kind::ServerStarted { detail: None }),
+        event(5, "b", asked),
+        event(6, "b", Kind::TasksPassed { key: "k".into(), task: u64::MAX, outcome: Some("done".into()) }),
+    ]
+}
+
+#[test]
+fn a_job_may_be_lost_only_with_a_servers_data() {
+    let stopped = |detail: &str| Kind::ServerStopped { detail: Some(detail.into()) };
+    let promoted = Kind::ServerPromoted { detail: None };
+    for (between, explained) in [(stopped(DATA_LOST), true), (promoted, true), (stopped("killed"), false)] {
+        let judgement = Judgement::of(&lose_a_job(between.clone()), false, None);
+        assert_eq!(judgement.verdicts.len(), 1, "{judgement}");
+        assert_eq!(judgement.verdicts[0].kind, VerdictKind::TaskLost);
+        assert_eq!(judgement.is_clean(false), explained, "{between:?}: {judgement}");
+    }
+    // A loss that was over before the job was due explains nothing.
+    let mut early = lose_a_job(Kind::ServerStarted { detail: None });
+    early.insert(0, event(0, "redis-1", stopped(DATA_LOST)));
+    early.insert(1, event(0, "redis-1", Kind::ServerStarted { detail: None }));
+    assert!(!Judgement::of(&early, false, None).is_clean(false));
+}

@@ -7,7 +7,7 @@ use real::servers::Stage;
 use serde_json::Value;
 
 /// Peers that are fetched over the network. Left out, so that the test needs nothing but Debian's packages.
-const FETCHED: &str = "redis-py,node-redlock,rslock,kazoo,redis-semaphore";
+const FETCHED: &str = "redis-py,node-redlock,rslock,kazoo,kazoo's Election,redis-semaphore";
 
 fn peers(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String, String, Option<Value>) {
     let file = stage.directory().join("peers.json");
@@ -69,7 +69,8 @@ fn every_peer_has_its_row_in_every_arm() {
             "etcd's Lock service",
             "dlock, etcd, election",
             "etcd's Election service",
-            "dlock, ZooKeeper"
+            "dlock, ZooKeeper",
+            "dlock, ZooKeeper, election"
         ]
     );
     assert_eq!(of("hot"), [&redis[..], &others].concat());
@@ -78,6 +79,8 @@ fn every_peer_has_its_row_in_every_arm() {
     let semaphores = ["dlock, Redis", "dlock, Redis, never polling", "Redisson's algorithm, redis crate"];
     let permits = [&semaphores[..], &["dlock, etcd", "dlock, ZooKeeper"]].concat();
     assert_eq!(of("permit"), permits);
+    let readers = [&redis[..], &["dlock, etcd", "dlock, ZooKeeper"]].concat();
+    assert_eq!((of("read"), of("mixed")), (readers.clone(), readers));
     assert_eq!(of("crowd"), permits);
     // All 20 operations are timed, and every target is judged.
     let uncontended = rows.iter().filter(|row| row["scenario"] == "uncontended");
@@ -122,7 +125,7 @@ fn a_missing_peer_is_listed_and_fails_the_command() {
             "--space",
             "10ms",
             "--without",
-            "redis-py,rslock,kazoo",
+            "redis-py,rslock,kazoo,kazoo's Election",
             "--out",
         ])
         .arg(stage.directory().join("peers.json"))

@@ -133,12 +133,13 @@ impl<'a> Deployment<'a> {
         let (servers, resource) = (servers.join(","), to_resource.address());
         let millis = |time: &Duration| format!("{}ms", time.as_millis());
         let (ttl, rest, work) = (millis(ttl), millis(&(*work * 2)), millis(work));
-        let (keys, rounds) = (keys.to_string(), u64::MAX.to_string());
+        let (keys, rounds, first) = (keys.to_string(), u64::MAX.to_string(), number.to_string());
         let check = if number.is_multiple_of(2) { "on" } else { "off" };
         let mut arguments = vec!["--system", system.as_str(), "--servers", &servers, "--resource", &resource];
         arguments
             .extend(["--ttl", &ttl, "--work", &work, "--keys", &keys, "--rounds", &rounds, "--rest", &rest]);
         arguments.extend(["--claim", "on", "--check", check, "--primitive", &primitive]);
+        arguments.extend(["--first-key", &first]);
         if number % 3 == 2 {
             arguments.extend(["--renew", "1h"]);
         }

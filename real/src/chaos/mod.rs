@@ -50,8 +50,9 @@ pub use report::{Count, Report};
 /// Timeout for every worker to be served, before the first fault and after the last.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Begins the event of a grant in the history of a worker.
+/// Begins the event of a grant in the history of a worker, and that of the claim of a job.
 const GRANT: &str = r#""event":"lease_acquired""#;
+const CLAIM: &str = r#""event":"task_started""#;
 
 /// Ends the event of an accepted write there.
 const WRITE: &str = r#""outcome":"accepted""#;
@@ -237,13 +238,14 @@ pub fn run(
         .map_err(ChaosError::Runtime)?;
     let _links = executor.enter();
     let mut deployment = Deployment::set_up(configuration, targets)?;
-    if !deployment.all_have(GRANT, SERVED_WITHIN, stop)? && !stop.is_asked() {
+    let grant = if configuration.primitive == Primitive::Jobs { CLAIM } else { GRANT };
+    if !deployment.all_have(grant, SERVED_WITHIN, stop)? && !stop.is_asked() {
         return Err(ChaosError::Idle);
     }
     let struck = carry_out(&mut deployment, &plan, stop, &mut on_strike)?;
     plan.faults.truncate(struck);
     // If a worker is not served, the history shows it.
-    deployment.all_have(if configuration.raise { WRITE } else { GRANT }, SERVED_WITHIN, stop)?;
+    deployment.all_have(if configuration.raise { WRITE } else { grant }, SERVED_WITHIN, stop)?;
     let interrupted = stop.is_asked();
     let (files, _stage) = deployment.end()?;
     let history = read(&files)?;

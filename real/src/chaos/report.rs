@@ -33,6 +33,8 @@ pub struct Report {
     pub examples: Vec<String>,
     /// Leases granted to workers.
     pub grants: u64,
+    /// Ticks and jobs that workers have done, as far as they know.
+    pub tasks_done: u64,
     /// Writes accepted by the resource.
     pub writes_accepted: usize,
     /// Writes refused by the resource.
@@ -103,6 +105,7 @@ impl Report {
             verdicts,
             examples,
             grants: summary.grants,
+            tasks_done: tasks_done(history),
             writes_accepted: summary.accepted.len(),
             writes_refused: summary.refused.len(),
             claims_refused: summary.refused_reads.len(),
@@ -131,6 +134,11 @@ impl Report {
             Fencing::Off => self.violations() > 0,
         }
     }
+}
+
+fn tasks_done(history: &[Event]) -> u64 {
+    let is_done = |event: &&Event| matches!(&event.kind, Kind::TaskEnded { outcome: Some(outcome), .. } if outcome.as_str() == "done");
+    history.iter().filter(is_done).count() as u64
 }
 
 /// Returns the answers of the resource after the last healed loss of data, if there is one.
@@ -208,6 +216,9 @@ impl fmt::Display for Report {
             self.claims_refused,
             seconds(self.longest_unserved_ms),
         )?;
+        if self.tasks_done > 0 {
+            writeln!(f, "  {} tasks done", self.tasks_done)?;
+        }
         if let Some(Since { accepted, refused }) = self.since_data_lost {
             let begin = if configuration.raise { "counters were raised" } else { "data was lost" };
             writeln!(f, "  since the last time that {begin}: {accepted} writes accepted, {refused} refused")?;

@@ -49,8 +49,9 @@ pub(crate) struct Chaos {
     /// The number of locks they contend for.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
-    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore (of 2 permits),
-    /// semaphore:N, readers (of three rounds two read) or election.
+    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore:N, readers (of three
+    /// rounds two read), several:K (keys at once), reentrant:D (nested sections), election, single-flight,
+    /// cron:TIME (a tick every so often) or jobs (a queue, on Redis, to which a round adds a job).
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The TTL of a lease.
@@ -129,11 +130,14 @@ impl Chaos {
             work: self.work,
             raise: self.raise,
         };
-        let needs_queue = matches!(self.primitive, Primitive::Semaphore { .. } | Primitive::Bounded { .. });
-        if system == System::Redlock && needs_queue {
-            return Err(
-                format!("redlock has no {}: give --system redis, etcd or zookeeper", self.primitive).into()
-            );
+        self.primitive.check(system)?;
+        let wanted = self.primitive.keys();
+        if u64::from(wanted) > self.keys {
+            let problem = format!("--primitive {} locks {wanted} keys: set --keys to more", self.primitive);
+            return Err(problem.into());
+        }
+        if self.raise && self.primitive == Primitive::Jobs {
+            return Err("--raise: the jobs have a resource each, so no counter is raised for them".into());
         }
         if configuration.kinds().next().is_none() {
             return Err(format!(

@@ -26,8 +26,8 @@ pub(crate) struct Contend {
     /// The mechanism that decides which contender may work.
     #[arg(long, env = "DLOCK_ARM", value_enum, default_value = "lock")]
     arm: ArmKind,
-    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore (of 2 permits),
-    /// semaphore:N or readers (of three rounds two read). A campaign of an election is an acquire of a mutex.
+    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore:N, readers (of three
+    /// rounds two read) or several:K (keys at once). The others are built on them.
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The database for the mechanisms without a lock: postgresql://user@host:port/database.
@@ -109,11 +109,6 @@ impl From<ArmKind> for Arm {
 
 impl Contend {
     pub(crate) fn run(self) -> Outcome {
-        if self.primitive == Primitive::Election {
-            let problem = "contend measures acquires, and a campaign is an acquire: give --primitive mutex, or use \
-                 `real worker --primitive election`";
-            return Err(problem.into());
-        }
         if let Some(out) = &self.out {
             try_keep(out, &self.identity.history().into_iter().collect::<Vec<_>>())?;
         }

@@ -28,8 +28,9 @@ pub(crate) struct Worker {
     /// otherwise. The resource decides: a worker always sends its tokens.
     #[arg(long, env = "DLOCK_FENCE", value_parser = fencing::parser())]
     fence: Option<Fencing>,
-    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore (of 2 permits),
-    /// semaphore:N, readers (of three rounds two read) or election.
+    /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore:N, readers (of three
+    /// rounds two read), several:K (keys at once), reentrant:D (nested sections), election, single-flight,
+    /// cron:TIME (a tick every so often) or jobs (a queue, on Redis, to which a round adds a job).
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The duration of the work between the grant and the write.
@@ -56,6 +57,9 @@ pub(crate) struct Worker {
     /// The number of keys they contend for.
     #[arg(long, env = "DLOCK_KEYS", default_value_t = 1)]
     keys: u64,
+    /// The number of the first contender's key; the next contender has the next key.
+    #[arg(long, env = "DLOCK_FIRST_KEY", default_value_t = 0, value_name = "NUMBER")]
+    first_key: u64,
     /// The number of rounds of each contender.
     #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 1)]
     rounds: u64,
@@ -112,7 +116,7 @@ impl Worker {
         let (resource, resource_tls) = self.access.resource(&self.resource)?;
         let check = self.check.is_on();
         // Without a check, the end of the work is the last step before the write.
-        let at = if check { Step::Checked } else { Step::Worked };
+        let at = if check && self.primitive.checks_lease() { Step::Checked } else { Step::Worked };
         Ok(Plan {
             name,
             place: self.lock.servers.place()?,
@@ -127,6 +131,7 @@ impl Worker {
             contenders: self.contenders,
             key: self.key,
             keys: self.keys,
+            first_key: self.first_key,
             claim: self.claim.is_on(),
             check,
             renew: self.renew,
@@ -151,7 +156,7 @@ struct Rounds {
 impl Rounds {
     fn add(&mut self, done: &Done) {
         self.all += 1;
-        if done.has_failed() {
+        if done.has_failed {
             self.failed += 1;
             if self.failed == 1 {
                 self.first = done.line();

@@ -3,6 +3,7 @@
 use dlock::{KeyError, OptionsError};
 use hdrhistogram::RecordError;
 
+use crate::primitive::Primitive;
 use crate::systems::SystemError;
 
 /// Why a load can't be offered.
@@ -11,6 +12,20 @@ pub enum LoadError {
     /// A number is zero, so that nothing would happen.
     #[error("{0} is zero: set it above zero")]
     Zero(&'static str),
+    /// An attempt locks more keys than there are.
+    #[error(
+        "an attempt on --primitive several:{wanted} locks {wanted} keys: set --keys to at least {wanted}"
+    )]
+    FewKeys {
+        /// The keys of an attempt.
+        wanted: u32,
+    },
+    /// The primitive is built on a lock.
+    #[error(
+        "contend measures acquires, and {0} is built on a lock or a queue: give --primitive mutex, or \
+         --primitive {0} to `real worker` or `real chaos`"
+    )]
+    NoLock(Primitive),
     /// The rate is no number of attempts.
     #[error("--rate {0} is no number of attempts a second: give one above zero, such as 100")]
     Rate(f64),

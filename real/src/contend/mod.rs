@@ -11,23 +11,23 @@
 //! is free, that is most of its latency: read the latency from the call there. The duration of the work is
 //! exact (`timer.rs`).
 
+mod book;
 mod conditional;
 mod error;
+mod held;
 mod report;
 
-use std::collections::BTreeMap;
-use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dlock::redis::Waiting;
-use dlock::{AcquireError, Backend, Instant, Lock, LockKey, Options, Released, Runtime};
+use dlock::{Backend, Lock, LockKey, Options, Runtime};
 use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
 
+use self::book::{Book, Unserved};
 pub use self::error::LoadError;
-use self::report::fairness;
+use self::held::Held;
 pub use self::report::{Latencies, Report};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
 use crate::place::Place;
@@ -113,6 +113,13 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
         return Err(LoadError::Rate(load.rate));
     }
     zero(load.rate == 0.0, "--rate")?;
+    if !load.primitive.is_lock() {
+        return Err(LoadError::NoLock(load.primitive));
+    }
+    let wanted = load.primitive.keys();
+    if u64::from(wanted) > load.keys {
+        return Err(LoadError::FewKeys { wanted });
+    }
     let attempts = (load.rate * load.lasts.as_secs_f64()).ceil();
     if attempts > ATTEMPTS_MAX {
         return Err(LoadError::TooMany(attempts));
@@ -172,49 +179,18 @@ async fn warm_up<B: Backend>(lock: &Lock<B>, load: &Load) -> Result<(), LoadErro
     Ok(())
 }
 
-/// State shared by the contenders.
-struct Book {
-    offer: Offer,
-    start: Instant,
-    /// When the load is over, unless it was stopped before.
-    end: Instant,
-    /// When it was stopped.
-    stopped: OnceLock<Instant>,
-    next: AtomicU64,
-    tally: Mutex<Tally>,
-}
-
-#[derive(Default)]
-struct Tally {
-    served: Vec<Duration>,
-    calls: Vec<Duration>,
-    unserved: Vec<Duration>,
-    release: Vec<Duration>,
-    /// Conditional updates that found another version or status.
-    conflicts: u64,
-    /// Leases that had ended before their release.
-    lost: u64,
-    /// Key and attempt, in the order of the grants.
-    grants: Vec<(u64, u64)>,
-    /// The waits of failed attempts.
-    failed: Vec<Duration>,
-    /// The reasons of failures, with their counts.
-    failures: BTreeMap<String, u64>,
-}
-
 async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book>) -> Result<(), LoadError> {
     let runtime = lock.backend().runtime().clone();
     let load = &book.offer.load;
     while let Some((attempt, due)) = book.next(&runtime).await {
-        let key = LockKey::new(&load.key, &(attempt % load.keys).to_string())?;
         let called = runtime.now();
-        let is_shared = load.primitive.reads(attempt / load.keys);
-        let handle = match book.or_stop(&runtime, A::acquire(&lock, &key, is_shared, book.end)).await {
+        let acquire = Held::acquire::<A>(&lock, load, attempt, book.end);
+        let held = match book.or_stop(&runtime, acquire).await {
             None => {
                 book.unserved(due);
                 continue;
             }
-            Some(Ok(handle)) => handle,
+            Some(Ok(held)) => held,
             Some(Err(error)) => {
                 book.not_served(&Unserved { due, called, error }, &lock);
                 continue;
@@ -223,152 +199,9 @@ async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book
         book.granted(attempt, runtime.now(), called);
         book.or_stop(&runtime, timer::sleep(load.work + load.pause)).await;
         let before = runtime.now();
-        if let Ok(released) = handle.release().await {
+        if let Some(released) = held.release().await {
             book.released(released, runtime.now().saturating_since(before));
         }
     }
     Ok(())
-}
-
-/// An attempt that was not granted the lock.
-struct Unserved {
-    due: Instant,
-    called: Instant,
-    error: AcquireError,
-}
-
-impl Unserved {
-    /// Returns whether the attempt was merely waiting at the `end`. A request without an answer counts as cut
-    /// off by the end, unless it was unanswered for the whole request timeout: then something is wrong.
-    fn waited(&self, end: Instant, request_timeout: Duration) -> bool {
-        match self.error {
-            // A full queue is an answer, too.
-            AcquireError::Taken { .. } | AcquireError::DeadlinePassed | AcquireError::QueueFull { .. } => {
-                true
-            }
-            AcquireError::Unavailable(dlock::BackendError::NoAnswer) => {
-                end.saturating_since(self.called) < request_timeout
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Book {
-    /// Starts the clock.
-    fn open(offer: Offer, runtime: &TokioRuntime) -> Self {
-        let start = runtime.now();
-        let end = start + offer.load.lasts;
-        Self { offer, start, end, stopped: OnceLock::new(), next: AtomicU64::new(0), tally: Mutex::default() }
-    }
-
-    /// Returns the number of contenders that have something to do.
-    fn contenders(&self) -> u64 {
-        self.offer.load.contenders.min(self.offer.attempts)
-    }
-
-    /// Waits until the next attempt is due and returns it; `None` after the last one, or after the end.
-    async fn next(&self, runtime: &impl Runtime) -> Option<(u64, Instant)> {
-        loop {
-            let attempt = self.next.fetch_add(1, Ordering::Relaxed);
-            if attempt >= self.offer.attempts {
-                return None;
-            }
-            let due = self.due(attempt);
-            let is_over = runtime.now() >= self.end();
-            if !is_over && self.or_stop(runtime, runtime.sleep_until(due)).await.is_some() {
-                return Some((attempt, due));
-            }
-            if self.stopped.get().is_some_and(|stopped| due > *stopped) {
-                return None;
-            }
-            self.unserved(due);
-        }
-    }
-
-    /// Runs `future`. If the load is stopped before, drops it, notes the time and returns `None`.
-    async fn or_stop<F: Future>(&self, runtime: &impl Runtime, future: F) -> Option<F::Output> {
-        let output = self.offer.stop.or(future).await;
-        if output.is_none() {
-            self.stopped.get_or_init(|| runtime.now());
-        }
-        output
-    }
-
-    /// Returns when the load ends, or has ended.
-    fn end(&self) -> Instant {
-        self.stopped.get().map_or(self.end, |stopped| self.end.min(*stopped))
-    }
-
-    fn unserved(&self, due: Instant) {
-        self.tally().unserved.push(self.end().saturating_since(due));
-    }
-
-    fn released(&self, released: Released, took: Duration) {
-        let mut tally = self.tally();
-        tally.release.push(took);
-        tally.lost += u64::from(released == Released::NotOwner);
-    }
-
-    fn conflict(&self) {
-        self.tally().conflicts += 1;
-    }
-
-    fn due(&self, attempt: u64) -> Instant {
-        self.start + Duration::from_secs_f64(attempt as f64 / self.offer.load.rate)
-    }
-
-    fn granted(&self, attempt: u64, now: Instant, called: Instant) {
-        let mut tally = self.tally();
-        tally.served.push(now.saturating_since(self.due(attempt)));
-        tally.calls.push(now.saturating_since(called));
-        tally.grants.push((attempt % self.offer.load.keys, attempt));
-    }
-
-    fn not_served<B: Backend>(&self, attempt: &Unserved, lock: &Lock<B>) {
-        if attempt.waited(self.end, lock.options().request_timeout) {
-            return self.unserved(attempt.due);
-        }
-        let waited = lock.backend().runtime().now().saturating_since(attempt.due);
-        let mut tally = self.tally();
-        tally.failed.push(waited);
-        *tally.failures.entry(attempt.error.to_string()).or_default() += 1;
-    }
-
-    fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn report(&self) -> Result<Report, LoadError> {
-        let tally = self.tally();
-        let load = self.offer.load.clone();
-        let all = tally.served.iter().chain(&tally.unserved).chain(&tally.failed);
-        let due = (tally.served.len() + tally.unserved.len() + tally.failed.len()) as u64;
-        let stopped_after = self.stopped.get().map(|at| at.saturating_since(self.start));
-        let lasted = stopped_after.map_or(load.lasts, |stopped| load.lasts.min(stopped));
-        Ok(Report {
-            offered: stopped_after.map_or(self.offer.attempts, |_| due),
-            stopped_after,
-            served: tally.served.len() as u64,
-            unserved: tally.unserved.len() as u64,
-            failed: tally.failed.len() as u64,
-            failures: tally.failures.clone(),
-            conflicts: tally.conflicts,
-            lost: tally.lost,
-            served_per_second: tally.served.len() as f64 / lasted.as_secs_f64().max(1e-9),
-            acquire_served: Latencies::of(&tally.served)?,
-            acquire_from_call: Latencies::of(&tally.calls)?,
-            acquire_all: Latencies::of(all)?,
-            release: Latencies::of(&tally.release)?,
-            fairness: fairness(&tally.grants),
-            // Each grant records both.
-            grants: tally
-                .grants
-                .iter()
-                .zip(&tally.served)
-                .map(|((_, attempt), wait)| (*attempt, *wait))
-                .collect(),
-            load,
-        })
-    }
 }

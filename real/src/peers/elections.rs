@@ -1,5 +1,5 @@
-//! Elections on etcd, one candidate that campaigns and resigns again and again: ours, and etcd's own Election
-//! service through etcd-client.
+//! Elections, one candidate that campaigns and resigns again and again: ours, and etcd's own Election service
+//! through etcd-client.
 #![allow(clippy::disallowed_methods, reason = "peers are measured on the machine's own clock and scheduler")]
 
 use std::time::{Duration, Instant};
@@ -21,18 +21,20 @@ const LONG: Duration = Duration::from_secs(120);
 /// The error that stopped a slice.
 type Stopped = Box<dyn std::error::Error + Send + Sync>;
 
-/// Our election on etcd.
+/// Our election on one of our systems.
 pub(super) struct OurElection {
-    pub(super) members: Vec<String>,
+    pub(super) name: &'static str,
+    pub(super) system: System,
+    pub(super) servers: Vec<String>,
 }
 
 impl Peer for OurElection {
     fn name(&self) -> &'static str {
-        "dlock, etcd, election"
+        self.name
     }
 
     fn run(&mut self, job: &Job) -> Result<Slice, PeerError> {
-        block_on(self.name(), ours(&self.members, job))
+        block_on(self.name, ours(Place::new(self.system, self.servers.clone()), job))
     }
 }
 
@@ -61,10 +63,9 @@ fn block_on(
     executor.block_on(slice).map_err(|error| failed(error.to_string()))
 }
 
-async fn ours(members: &[String], job: &Job) -> Result<Slice, Stopped> {
+async fn ours(place: Place, job: &Job) -> Result<Slice, Stopped> {
     debug_assert_eq!(job.scenario, Scenario::Uncontended);
     let runtime = TokioRuntime::new(Handle::current());
-    let place = Place::new(System::Etcd, members.to_vec());
     let lock = Lock::new(place.backend(job.ttl(), Waiting::default(), runtime)?, Options::new(job.ttl()))?;
     let election = Election::new(lock.clone(), LockKey::new(&job.name, "0")?, Cap(LONG))?;
     let mut slice = Slice { completed: job.operations, ..Slice::default() };

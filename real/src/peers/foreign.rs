@@ -78,15 +78,20 @@ impl Drop for Foreign {
 
 /// Starts redis-py's Lock, on the Redis at `server`.
 pub(super) fn redis_py(server: &str) -> Result<Foreign, PeerError> {
-    python("redis-py", "redis_py.py", server)
+    python("redis-py", "redis_py.py", &[server])
 }
 
-/// Starts kazoo's Lock, on the ZooKeeper at `server`.
+/// Starts kazoo's Lock, ReadLock and WriteLock, on the ZooKeeper at `server`.
 pub(super) fn kazoo(server: &str) -> Result<Foreign, PeerError> {
-    python("kazoo", "kazoo_lock.py", server)
+    python("kazoo", "kazoo_lock.py", &[server])
 }
 
-fn python(name: &'static str, script: &str, server: &str) -> Result<Foreign, PeerError> {
+/// Starts kazoo's Election, on the ZooKeeper at `server`.
+pub(super) fn kazoo_election(server: &str) -> Result<Foreign, PeerError> {
+    python("kazoo's Election", "kazoo_lock.py", &[server, "election"])
+}
+
+fn python(name: &'static str, script: &str, arguments: &[&str]) -> Result<Foreign, PeerError> {
     let home = Path::new(CACHE).join("python");
     let interpreter = home.join("bin/python");
     prepare(name, "requirements.txt", &home, |requirements| {
@@ -95,7 +100,7 @@ fn python(name: &'static str, script: &str, server: &str) -> Result<Foreign, Pee
         install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
         run(install.arg(requirements), "let this machine reach PyPI, or set PIP_INDEX_URL")
     })?;
-    Foreign::start(name, Command::new(interpreter).arg(source(script)).arg(server))
+    Foreign::start(name, Command::new(interpreter).arg(source(script)).args(arguments))
 }
 
 /// Starts node-redlock, on the Redis at `server`.

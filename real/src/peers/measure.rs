@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::cores::Cores;
-use super::slice::{Job, Scenario, Slice};
+use super::slice::{Job, Scenario, Slice, WRITES};
 use super::{Entry, OPTIONAL, PeerError};
 use crate::lab::Machine;
 use crate::servers::ask;
@@ -135,9 +135,12 @@ pub(super) fn measure(
 fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
     let hot = configuration.contenders.iter().map(|contenders| (Scenario::Hot, *contenders));
     let space = [(Scenario::Space, configuration.tasks), (Scenario::Take, configuration.takers)];
-    let crowd = configuration.contenders.iter().min().map(|contenders| (Scenario::Crowd, *contenders));
-    let permits = [(Scenario::Permit, 1)].into_iter().chain(crowd);
-    [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).chain(permits).collect()
+    let fewest = configuration.contenders.iter().min().copied();
+    let others = [(Scenario::Permit, Scenario::Crowd), (Scenario::Read, Scenario::Mixed)];
+    let others = others.into_iter().flat_map(|(alone, together)| {
+        [(alone, 1)].into_iter().chain(fewest.map(|contenders| (together, contenders)))
+    });
+    [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).chain(others).collect()
 }
 
 pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
@@ -150,6 +153,12 @@ pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
         Scenario::Take => format!("Acquire alone, {contenders} at the same time, each time another key"),
         Scenario::Permit => "A permit of a semaphore, one client, nobody contends".to_owned(),
         Scenario::Crowd => format!("{contenders} contenders for the permits of one semaphore"),
+        Scenario::Read => "Acquire for reading and release, one client, nobody contends".to_owned(),
+        Scenario::Mixed => {
+            format!(
+                "{contenders} contenders for a lock of readers and a writer, one round in {WRITES} writes"
+            )
+        }
     }
 }
 

@@ -70,7 +70,8 @@ const SECURED: &str = "dlock, Redis over TLS";
 const UNFENCED: &str = "dlock, Redis, without a token";
 
 /// The names of the peers that can be left out.
-pub const OPTIONAL: [&str; 5] = ["redis-py", "node-redlock", "rslock", "kazoo", "redis-semaphore"];
+pub const OPTIONAL: [&str; 6] =
+    ["redis-py", "node-redlock", "rslock", "kazoo", "kazoo's Election", "redis-semaphore"];
 
 /// One peer and its scenarios.
 pub(crate) struct Entry {
@@ -88,11 +89,24 @@ const EVERY: &[Scenario] = &[
     Scenario::Take,
     Scenario::Permit,
     Scenario::Crowd,
+    Scenario::Read,
+    Scenario::Mixed,
 ];
 
 /// The scenarios of our locks on systems with a queue.
-const QUEUE: &[Scenario] =
-    &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Permit, Scenario::Crowd];
+const QUEUE: &[Scenario] = &[
+    Scenario::Uncontended,
+    Scenario::Hot,
+    Scenario::Space,
+    Scenario::Permit,
+    Scenario::Crowd,
+    Scenario::Read,
+    Scenario::Mixed,
+];
+
+/// The scenarios of kazoo's locks, those of readers and a writer included.
+const KAZOO: &[Scenario] =
+    &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Read, Scenario::Mixed];
 
 const PERMITS: &[Scenario] = &[Scenario::Permit, Scenario::Crowd];
 
@@ -207,11 +221,19 @@ fn enter(
     add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
     add(ours("dlock, etcd", System::Etcd, &members), QUEUE);
     add(Box::new(raw_etcd::LockService { members: members.clone() }), LOCK);
-    add(Box::new(elections::OurElection { members: members.clone() }), &[Scenario::Uncontended]);
+    let election = |name, system, servers| Box::new(elections::OurElection { name, system, servers });
+    add(election("dlock, etcd, election", System::Etcd, members.clone()), &[Scenario::Uncontended]);
     add(Box::new(elections::ElectionService { members }), &[Scenario::Uncontended]);
     add(ours("dlock, ZooKeeper", System::Zookeeper, from_ref(&keeper)), QUEUE);
     if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
-        add(Box::new(peer), LOCK);
+        add(Box::new(peer), KAZOO);
+    }
+    add(
+        election("dlock, ZooKeeper, election", System::Zookeeper, vec![keeper.clone()]),
+        &[Scenario::Uncontended],
+    );
+    if let Some(peer) = foreign("kazoo's Election", &|| foreign::kazoo_election(&keeper)) {
+        add(Box::new(peer), &[Scenario::Uncontended]);
     }
     entries
 }

@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use super::PeerError;
-use super::slice::{Job, Peer, Scenario, Slice, nanos};
+use super::slice::{Job, Peer, Scenario, Slice, WRITES, nanos};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
 use crate::place::Place;
 use crate::systems::System;
@@ -69,6 +69,7 @@ async fn run<B: Backend<Runtime = TokioRuntime>>(
     if matches!(job.scenario, Scenario::Permit | Scenario::Crowd) {
         options.permits = u32::try_from(job.permits)?;
     }
+    options.readers = matches!(job.scenario, Scenario::Read | Scenario::Mixed);
     let lock = Lock::new(backend, options)?;
     let runtime = lock.backend().runtime().clone();
     // Opens the connection and the session, and loads the scripts.
@@ -82,8 +83,8 @@ async fn run<B: Backend<Runtime = TokioRuntime>>(
 
 async fn measure<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     match job.scenario {
-        Scenario::Uncontended | Scenario::Permit => uncontended::<B, K>(lock, job).await,
-        Scenario::Hot | Scenario::Crowd => hot(lock, job).await,
+        Scenario::Uncontended | Scenario::Permit | Scenario::Read => uncontended::<B, K>(lock, job).await,
+        Scenario::Hot | Scenario::Crowd | Scenario::Mixed => hot(lock, job).await,
         Scenario::Space | Scenario::Take => space::<B, K>(lock, job).await,
     }
 }
@@ -95,7 +96,8 @@ async fn uncontended<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Re
     let mut slice = Slice { completed: job.operations, ..Slice::default() };
     for _ in 0..job.operations {
         let called = runtime.now();
-        let handle = K::acquire(lock, &key, false, called + ACQUIRE_TIMEOUT).await?;
+        let is_shared = job.scenario == Scenario::Read;
+        let handle = K::acquire(lock, &key, is_shared, called + ACQUIRE_TIMEOUT).await?;
         let granted = runtime.now();
         handle.release().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
@@ -110,8 +112,9 @@ async fn hot<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     let end = begun + job.lasts();
     let key = LockKey::new(&job.name, "0")?;
     let mut contenders = JoinSet::new();
-    for _ in 0..job.contenders {
-        contenders.spawn(contend(lock.clone(), key.clone(), job.work(), begun, end));
+    for number in 0..job.contenders {
+        let turns = Turns { work: job.work(), begun, end, number, reads: job.scenario == Scenario::Mixed };
+        contenders.spawn(contend(lock.clone(), key.clone(), turns));
     }
     let mut all = Slice::default();
     while let Some(ended) = contenders.join_next().await {
@@ -120,20 +123,28 @@ async fn hot<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     Ok(all)
 }
 
-/// Acquires, works, releases, and works without the lock, until `end`: after its release, a contender leaves
-/// the lock to the others for a while. The slice lasts from `begun` to its last release.
-async fn contend<B: Backend>(
-    lock: Lock<B>,
-    key: LockKey,
+/// The turns of a contender.
+#[derive(Clone, Copy)]
+struct Turns {
     work: Duration,
     begun: Instant,
     end: Instant,
-) -> Result<Slice, Stopped> {
+    /// Its number: contenders write in different turns.
+    number: u64,
+    /// True if it reads in most turns.
+    reads: bool,
+}
+
+/// Acquires, works, releases, and works without the lock, until the end: after its release, a contender
+/// leaves the lock to the others for a while. The slice lasts until its last release.
+async fn contend<B: Backend>(lock: Lock<B>, key: LockKey, turns: Turns) -> Result<Slice, Stopped> {
+    let Turns { work, begun, end, number, reads } = turns;
     let runtime = lock.backend().runtime();
     let mut slice = Slice::default();
     loop {
         let called = runtime.now();
-        let handle = match lock.acquire(&key, end).await {
+        let is_shared = reads && !(number + slice.completed).is_multiple_of(WRITES);
+        let handle = match WithToken::acquire(&lock, &key, is_shared, end).await {
             Ok(handle) => handle,
             Err(AcquireError::Taken { .. } | AcquireError::DeadlinePassed) => return Ok(slice),
             // A request cut off by the end.

@@ -15,14 +15,16 @@ pub struct Job {
     /// The prefix of the keys, `NAME:0` and so on; different for each slice, so that none finds the locks of
     /// another.
     pub name: String,
-    /// The number of operations, for [`Scenario::Uncontended`] and [`Scenario::Permit`].
+    /// The number of operations, for [`Scenario::Uncontended`], [`Scenario::Permit`] and
+    /// [`Scenario::Read`].
     pub operations: u64,
     /// The number of contenders, for the scenarios with several.
     pub contenders: u64,
     /// The permits of the semaphore, for [`Scenario::Permit`] and [`Scenario::Crowd`].
     pub permits: u64,
     /// The time for which a lock is held (as precisely as the peer's language allows), and for which its last
-    /// holder stays away, in milliseconds, for [`Scenario::Hot`] and [`Scenario::Crowd`].
+    /// holder stays away, in milliseconds, for [`Scenario::Hot`], [`Scenario::Crowd`] and
+    /// [`Scenario::Mixed`].
     pub work_ms: u64,
     /// The TTL of a lease.
     pub ttl_ms: u64,
@@ -30,6 +32,9 @@ pub struct Job {
     /// [`Scenario::Take`].
     pub millis: u64,
 }
+
+/// The number of rounds of a contender of which the first one writes, in [`Scenario::Mixed`].
+pub const WRITES: u64 = 10;
 
 /// A scenario to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -48,17 +53,22 @@ pub enum Scenario {
     Permit,
     /// Many contenders for the permits of one semaphore, which work as in [`Scenario::Hot`].
     Crowd,
+    /// One client acquires a lock of readers and a writer for reading, and releases it, repeatedly.
+    Read,
+    /// Many contenders for one lock of readers and a writer, of whose rounds one in [`WRITES`] writes, and
+    /// which work as in [`Scenario::Hot`].
+    Mixed,
 }
 
 impl Scenario {
     /// Returns true if the requests of one client are timed singly, so that the placement of threads counts.
     pub(super) fn is_single(self) -> bool {
-        matches!(self, Self::Uncontended | Self::Permit)
+        matches!(self, Self::Uncontended | Self::Permit | Self::Read)
     }
 
     /// Returns true if each acquire and release is timed.
     pub(super) fn is_timed(self) -> bool {
-        self.is_single() || matches!(self, Self::Hot | Self::Crowd)
+        self.is_single() || matches!(self, Self::Hot | Self::Crowd | Self::Mixed)
     }
 }
 

@@ -4,42 +4,38 @@
 //! Asked to stop, it drops what it waits for, and releases its lock.
 #![allow(clippy::disallowed_methods, reason = "each contender has a thread of its own, on real time")]
 
+mod contender;
+mod done;
+mod tasks;
+
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::pin::pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dlock::election::Election;
 use dlock::redis::Waiting;
 use dlock::tls::TlsConnector;
-use dlock::{AcquireError, AnyBackend, Backend, KeyError, Lock, LockKey, Options, OptionsError, Runtime};
-use futures_util::future::select;
+use dlock::{KeyError, LockKey, OptionsError, Runtime, TokioRuntime};
 use resource::Fencing;
 use resource::bearer::BearerToken;
 use resource::client::Client;
-use resource::worker::{Ending, Job, Reading, Round, RoundError, Worker};
+use resource::fence::cron::EveryError;
 use tokio::runtime::{Builder, Handle};
 
-use crate::pause::{Pause, Stoppable};
+use self::contender::Contender;
+pub use self::done::Done;
+use crate::pause::Pause;
 use crate::place::Place;
 use crate::primitive::Primitive;
 use crate::recording::speak_as;
 use crate::stop::Stop;
 use crate::systems::SystemError;
-use dlock::TokioRuntime;
 
 /// The time within which the resource must accept a connection: it may have been started just before.
 const REACHED_WITHIN: Duration = Duration::from_secs(5);
 /// The timeout of one connection, and the pause before the next.
 const CONNECT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// The shortest rest after a refusal by a full queue: the next round would be refused at once, too.
-const AFTER_REFUSAL: Duration = Duration::from_millis(50);
-
-/// The number of request timeouts for which a contender that stops waits for its releases.
-const SETTLE_TIMEOUTS: u32 = 3;
 
 /// The work of a command's contenders.
 #[derive(Clone, Debug)]
@@ -68,8 +64,11 @@ pub struct Plan {
     pub contenders: u64,
     /// The prefix of the keys.
     pub key: String,
-    /// The number of keys: contender `i` uses key `i` modulo this number.
+    /// The number of keys: contender `i` uses key `first_key + i` modulo this number, and those after it if
+    /// it locks several.
     pub keys: u64,
+    /// The number of the first contender's key.
+    pub first_key: u64,
     /// True if each begins with a read that claims the resource with its token.
     pub claim: bool,
     /// True if each checks that its lease is still valid before it writes.
@@ -87,17 +86,6 @@ pub struct Plan {
     pub busy_poll: Duration,
 }
 
-/// The result of a round.
-#[derive(Debug)]
-pub struct Done {
-    /// The contender.
-    pub contender: String,
-    /// The key of the lock and of the resource.
-    pub key: String,
-    /// The round, or the error.
-    pub round: Result<Round, RoundError>,
-}
-
 /// Why a plan can't be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -113,6 +101,18 @@ pub enum PlanError {
     /// There are no contenders, no keys, or no rounds.
     #[error("nothing to do: set --contenders, --keys and --rounds to at least 1")]
     Nobody,
+    /// A round locks more keys than there are.
+    #[error("a round of --primitive several:{wanted} locks {wanted} keys: set --keys to at least {wanted}")]
+    FewKeys {
+        /// The keys of a round.
+        wanted: u32,
+    },
+    /// The system does not have the primitive.
+    #[error("--primitive: {0}")]
+    Primitive(String),
+    /// The ticks of a cron are too close or too far.
+    #[error(transparent)]
+    Ticks(#[from] EveryError),
     /// The resource accepts no connection.
     #[error(
         "no connection to the resource at {address} within {} s: {source}; start it with `real resource`, or \
@@ -153,6 +153,19 @@ pub enum PlanError {
 }
 
 impl Plan {
+    /// Refuses a primitive that the servers or the keys do not allow.
+    fn check_primitive(&self) -> Result<(), PlanError> {
+        self.primitive.check(self.place.system).map_err(PlanError::Primitive)?;
+        let wanted = self.primitive.keys();
+        if u64::from(wanted) > self.keys { Err(PlanError::FewKeys { wanted }) } else { Ok(()) }
+    }
+
+    /// Returns the keys of a round that begins with the key of this number.
+    fn keys_of(&self, first: u64) -> Result<Vec<LockKey>, KeyError> {
+        let key = |next: u64| LockKey::new(&self.key, &(first.wrapping_add(next) % self.keys).to_string());
+        (0..u64::from(self.primitive.keys())).map(key).collect()
+    }
+
     /// Returns a client of the resource.
     fn client(&self, runtime: TokioRuntime) -> Client<TokioRuntime> {
         let client = match &self.resource_tls {
@@ -176,6 +189,7 @@ pub fn carry_out(plan: &Plan, stop: &Stop, on_round: impl Fn(Done) + Sync) -> Re
     if plan.contenders == 0 || plan.keys == 0 || plan.rounds == 0 {
         return Err(PlanError::Nobody);
     }
+    plan.check_primitive()?;
     reach_resource(plan, stop)?;
     thread::scope(|scope| {
         let start = |number| {
@@ -240,150 +254,12 @@ fn ask_resource(plan: &Plan) -> Result<Fencing, PlanError> {
 fn contend(plan: &Plan, number: u64, stop: &Stop, on_round: &impl Fn(Done)) -> Result<(), PlanError> {
     let name = if plan.contenders == 1 { plan.name.clone() } else { format!("{}-{}", plan.name, number + 1) };
     speak_as(&name);
-    let key = LockKey::new(&plan.key, &(number % plan.keys).to_string())?;
+    let keys = plan.keys_of(plan.first_key.wrapping_add(number))?;
     let executor = Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
-        let contender = Contender { plan, name, key, stop, on_round };
-        let backend = plan.place.backend(plan.ttl, Waiting::default(), runtime)?;
+        let backend = plan.place.backend(plan.ttl, Waiting::default(), runtime.clone())?;
+        let contender = Contender { plan, name, keys, stop, on_round, runtime };
         contender.run(backend).await
     })
-}
-
-struct Contender<'a, T> {
-    plan: &'a Plan,
-    name: String,
-    key: LockKey,
-    stop: &'a Stop,
-    on_round: &'a T,
-}
-
-impl<T: Fn(Done)> Contender<'_, T> {
-    async fn run(self, backend: AnyBackend<TokioRuntime>) -> Result<(), PlanError> {
-        let Self { plan, name, key, stop, on_round } = self;
-        let runtime = backend.runtime().clone();
-        let client = plan.client(runtime.clone());
-        let mut options = Options::new(plan.ttl);
-        options.instance = Some(name.clone());
-        plan.primitive.apply(&mut options);
-        let request_timeout = options.request_timeout;
-        let lock = Lock::new(backend, options)?;
-        let pauses = Stoppable { pause: plan.pause, stop: stop.clone() };
-        let worker = Worker::new(lock.clone(), client, pauses);
-        let observed = job(plan, key.clone());
-        let mut job = observed.clone();
-        let election = match plan.primitive {
-            Primitive::Election => Some(worker.election(&job)?),
-            _ => None,
-        };
-        let rounds = async {
-            for round in 0..plan.rounds {
-                job.shared = plan.primitive.reads(round);
-                // Asked to stop, it drops an acquire, which then releases in the background; once it holds
-                // the lock it drops the section, and releases.
-                let Some(round) = one_round(&worker, election.as_ref(), &job, stop).await else { break };
-                let refused = matches!(round, Err(RoundError::Acquire(AcquireError::QueueFull { .. })));
-                let rest = if refused { plan.rest.max(AFTER_REFUSAL) } else { plan.rest };
-                on_round(Done { contender: name.clone(), key: key.name().to_owned(), round });
-                if !rest.is_zero() {
-                    stop.or(runtime.sleep_until(runtime.now() + rest)).await;
-                }
-                if stop.is_asked() {
-                    break;
-                }
-            }
-        };
-        match &election {
-            None => rounds.await,
-            // Each candidate observes as well.
-            Some(election) => {
-                select(pin!(rounds), pin!(observe(&worker, election, &observed))).await;
-            }
-        }
-        // Background releases end with this runtime: wait for them.
-        let timeouts = if stop.is_asked() { SETTLE_TIMEOUTS } else { 1 };
-        lock.cleaned_up(runtime.now() + request_timeout * timeouts).await;
-        Ok(())
-    }
-}
-
-/// Acquires and works once, as the leader if there is an election; returns `None` if asked to stop first.
-async fn one_round(
-    worker: &Worker<AnyBackend<TokioRuntime>, Stoppable>,
-    election: Option<&Election<AnyBackend<TokioRuntime>>>,
-    job: &Job,
-    stop: &Stop,
-) -> Option<Result<Round, RoundError>> {
-    let Some(election) = election else {
-        return Some(match stop.or(worker.acquire(job)).await? {
-            Ok(handle) => worker.hold(job, handle).await,
-            Err(error) => Err(error.into()),
-        });
-    };
-    Some(match stop.or(worker.campaign(election, job)).await? {
-        Ok(leadership) => worker.lead(job, leadership).await,
-        Err(error) => Err(error.into()),
-    })
-}
-
-/// Observes until it is dropped, and records each term that it sees.
-async fn observe(
-    worker: &Worker<AnyBackend<TokioRuntime>, Stoppable>,
-    election: &Election<AnyBackend<TokioRuntime>>,
-    job: &Job,
-) {
-    let mut observer = election.observe();
-    // An error that no repetition changes ends the campaigns, too, which report it.
-    while worker.observe(&mut observer, job, dlock::Instant::MAX).await.is_ok() {}
-    std::future::pending::<()>().await;
-}
-
-fn job(plan: &Plan, key: LockKey) -> Job {
-    let mut job = Job::new(key, plan.work);
-    job.acquire_timeout = plan.acquire_timeout;
-    job.check = plan.check;
-    job.renew = plan.renew;
-    job.reading = if plan.claim { Reading::Fenced } else { Reading::None };
-    job
-}
-
-impl Done {
-    /// Returns whether the round did not write although nobody asked it to stop.
-    pub fn has_failed(&self) -> bool {
-        let is_fine = |round: &Round| matches!(round.ending, Ending::Done | Ending::Cancelled);
-        !self.round.as_ref().is_ok_and(is_fine)
-    }
-
-    /// Returns one line of text: `a: account:0 token 7: done, released`.
-    pub fn line(&self) -> String {
-        let Self { contender, key, round } = self;
-        match round {
-            Err(error) => format!("{contender}: {key}: {error}"),
-            Ok(Round { token, ending, released }) => {
-                let release = match released {
-                    None => "left to its TTL".to_owned(),
-                    Some(Ok(dlock::Released::Done)) => "released".to_owned(),
-                    Some(Ok(dlock::Released::NotOwner)) => "the lock was no longer its own".to_owned(),
-                    Some(Err(error)) => error.to_string(),
-                };
-                format!("{contender}: {key} token {token}: {}; {release}", explain(*ending))
-            }
-        }
-    }
-}
-
-const fn explain(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Done => "written",
-        Ending::Expired => "not written, the lease was no longer valid",
-        Ending::Lost => "not written, the lease was lost",
-        Ending::Cancelled => "stopped, perhaps before its write",
-        Ending::Refused => "refused, 409 stale fencing token",
-        Ending::Jumped => {
-            "refused, 422 fencing token too far above the highest seen; see --max-jump of resource"
-        }
-        Ending::Unanswered => {
-            "no answer of the resource, perhaps written; check that it runs where --resource says"
-        }
-    }
 }

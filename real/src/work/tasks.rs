@@ -1,0 +1,138 @@
+//! The rounds of contenders whose work is a task: a result to compute, a tick of a cron, a job of a queue.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use dlock::flight::{FlightError, Fresh, Results, SingleFlight};
+use dlock::queue::Jobs;
+use dlock::redis::{Queue, Redis};
+use dlock::tls::Tls;
+use dlock::{AnyBackend, Backoff, Cap, ConnectError, FencingToken, Lock, Runtime, TokioRuntime};
+use resource::cron::{Cron, ResourceTicks, Runner};
+use resource::fence::cron::{Every, Missed, Policy, Tick};
+use resource::flight::ResourceResults;
+use resource::jobs::{JobWorker, Part, ResourceJobs, Task, Terms, Worked, enqueue};
+use resource::worker::{Pauses, Step};
+
+use super::PlanError;
+use super::contender::Contender;
+use super::done::{Done, End};
+use crate::systems::SystemError;
+
+/// The longest time for which a flight renews its lease, if the plan sets none.
+const LONGEST: Cap = Cap(Duration::from_secs(3600));
+
+impl<T: Fn(Done)> Contender<'_, T> {
+    /// Gets a result that is newer than the one which is stored, in each round.
+    pub(super) async fn fly(&self, lock: &Lock<AnyBackend<TokioRuntime>>) {
+        let results = ResourceResults::new(self.runtime.clone(), self.plan.client(self.runtime.clone()));
+        let cap = self.plan.renew.map_or(LONGEST, Cap);
+        let flight = SingleFlight::new(lock.clone(), results.clone(), cap);
+        let compute = async |token: FencingToken| {
+            self.runtime.sleep_until(self.runtime.now() + self.plan.work).await;
+            self.pauses().at(Step::Worked).await;
+            Ok::<_, String>(format!("{} {token}", self.name).into_bytes())
+        };
+        let round = async || {
+            let deadline = self.runtime.now() + self.plan.acquire_timeout;
+            let known = results.get(self.key(), deadline).await.map_err(FlightError::Store)?;
+            let fresh = known.map_or(Fresh::Any, |known| Fresh::Above(known.token));
+            flight.run(self.key(), fresh, deadline, compute).await
+        };
+        self.repeat(async |_| Some(End::of_flight(self.stop.or(round()).await?))).await;
+    }
+
+    /// Fires at each tick, by this machine's clock.
+    pub(super) async fn fire(
+        &self,
+        lock: &Lock<AnyBackend<TokioRuntime>>,
+        every: Duration,
+    ) -> Result<(), PlanError> {
+        let plan = self.plan;
+        let policy = Policy { late_max: every, missed: Missed::Latest };
+        let mut cron = Cron::new(self.key().clone(), Every::new(every, Duration::ZERO)?, policy);
+        (cron.acquire_timeout, cron.answer_timeout) = (plan.acquire_timeout, plan.acquire_timeout);
+        (cron.renew, cron.check) = (plan.renew, plan.check);
+        let ticks = ResourceTicks::new(plan.client(self.runtime.clone()));
+        let mut runner = Runner::new(lock.clone(), ticks, cron, self.pauses());
+        let (runtime, name) = (&self.runtime, self.name.as_str());
+        let work = |tick: Tick| async move {
+            runtime.sleep_until(runtime.now() + plan.work).await;
+            format!("by {name} at {tick}").into_bytes()
+        };
+        self.repeat(async |_| {
+            self.stop.or(runner.next(unix_ms)).await?;
+            Some(match self.stop.or(runner.acquire()).await? {
+                Ok(handle) => match runner.run(handle, unix_ms, work).await {
+                    Ok(fired) => End::of_firing(fired),
+                    Err(error) => End::failed(error),
+                },
+                Err(error) => End::of_acquire(&error),
+            })
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Works on the jobs of a queue.
+    pub(super) async fn work_jobs(&self) -> Result<(), PlanError> {
+        let runtime = self.runtime.clone();
+        match self.plan.place.connector().map_err(|error| SystemError::from(ConnectError::from(error)))? {
+            None => self.work_on(self.plan.place.redis(runtime)?).await,
+            Some(tls) => self.work_on(self.plan.place.redis(Tls::new(runtime, tls))?).await,
+        }
+        Ok(())
+    }
+
+    /// Claims a job a round. Adds one before, unless the last round found one: then others may be left.
+    async fn work_on<R: Runtime>(&self, redis: Redis<R>) {
+        let queue = Queue::new(redis, self.key().clone());
+        let record = ResourceJobs::new(self.plan.client(self.runtime.clone()));
+        let mut worker = JobWorker::new(queue, record, self.terms(), self.pauses());
+        let mut adds = true;
+        let (runtime, plan, name) = (&self.runtime, self.plan, self.name.as_str());
+        let work = |_: Task| async move {
+            runtime.sleep_until(runtime.now() + plan.work).await;
+            Ok(Part::Done(name.as_bytes().to_vec()))
+        };
+        self.repeat(async |_| {
+            let round = async {
+                if adds {
+                    add(worker.queue(), self.plan.acquire_timeout).await?;
+                }
+                worker.work(work).await.map_err(|error| error.to_string())
+            };
+            let worked = self.stop.or(round).await?;
+            adds = !matches!(worked, Ok(Worked::Job { .. }));
+            Some(worked.map_or_else(End::failed, End::of_job))
+        })
+        .await;
+    }
+
+    fn terms(&self) -> Terms {
+        Terms {
+            lease: self.plan.ttl,
+            heartbeat: self.plan.renew.is_some(),
+            backoff: Backoff { base: self.plan.work, max: self.plan.ttl },
+            answer_timeout: self.plan.acquire_timeout,
+            instance: Some(self.name.clone()),
+            ..Terms::default()
+        }
+    }
+}
+
+/// Adds a job of a number that no other has: the microseconds of Unix time. Of two contenders that add one in
+/// the same microsecond, only one does.
+async fn add<Q: Jobs>(queue: &Q, timeout: Duration) -> Result<(), String> {
+    let deadline = queue.runtime().now() + timeout;
+    let added = enqueue(queue, unix_micros(), b"work", Duration::ZERO, deadline).await;
+    added.map(drop).map_err(|error| format!("a job may not have been added: {error}"))
+}
+
+fn unix_micros() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn unix_ms() -> u64 {
+    unix_micros() / 1000
+}

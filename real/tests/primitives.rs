@@ -1,0 +1,185 @@
+//! `--primitive` of `worker` and `contend`, on a live Redis: each primitive does its rounds, the audit finds
+//! nothing to say, and what can't be done is refused with a reason.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use real::servers::{Persistence, Redis, Stage};
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } =
+        Command::new(env!("CARGO_BIN_EXE_real")).args(arguments).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// A resource that keeps a history. It is killed at the end of the test.
+struct Resource(Child, String);
+
+impl Resource {
+    fn start(history: &str) -> Self {
+        let arguments = ["resource", "--listen", "127.0.0.1:0", "--store", "memory", "--history", history];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
+        let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().rsplit(':').next().unwrap().to_owned();
+        Self(child, format!("127.0.0.1:{port}"))
+    }
+}
+
+impl Drop for Resource {
+    fn drop(&mut self) {
+        // Fails only if the process has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Each primitive, with the end of the lines of rounds that did what it is for, and their least number of
+/// nine.
+const PRIMITIVES: [(&str, &str, usize); 10] = [
+    ("mutex", "written; released", 9),
+    // A contender more than may wait is refused at once.
+    ("bounded:1", "written; released", 3),
+    ("semaphore:2", "written; released", 9),
+    ("readers", "written; released", 9),
+    ("several:2", "written; released", 9),
+    ("reentrant:3", "written; released", 9),
+    ("election", "written; released", 9),
+    // A flight may be shared, and a tick run by another contender.
+    ("single-flight", "a result, its own", 3),
+    ("cron:20ms", ")", 3),
+    ("jobs", "is done", 3),
+];
+
+#[test]
+fn each_primitive_does_its_rounds_and_the_audit_accuses_none() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    for (primitive, end, least) in PRIMITIVES {
+        let name = primitive.replace(':', "-");
+        let file = |whose: &str| stage.directory().join(format!("{name}-{whose}.jsonl"));
+        let [of_resource, of_workers] =
+            ["resource", "workers"].map(|whose| file(whose).display().to_string());
+        let resource = Resource::start(&of_resource);
+        let (keys, servers) = (if primitive == "several:2" { "3" } else { "1" }, redis.address());
+        let (code, printed, error) = run(&[
+            "worker",
+            "--primitive",
+            primitive,
+            "--servers",
+            &servers,
+            "--resource",
+            &resource.1,
+            "--key",
+            &name,
+            "--keys",
+            keys,
+            "--contenders",
+            "3",
+            "--rounds",
+            "3",
+            "--work",
+            "5ms",
+            "--claim",
+            "on",
+            "--history",
+            &of_workers,
+        ]);
+        assert!(code == Some(0) || primitive == "bounded:1", "{primitive}: {printed}{error}");
+        let done = printed.lines().filter(|line| line.ends_with(end)).count();
+        assert!(done >= least, "{primitive}: {done} rounds\n{printed}");
+        let (code, printed, error) = run(&["audit", &of_resource, &of_workers, "--served-within", "60s"]);
+        assert_eq!(code, Some(0), "{primitive}: {printed}{error}");
+        assert!(printed.ends_with("no verdicts\n"), "{primitive}: {printed}");
+    }
+}
+
+#[test]
+fn contenders_begin_with_the_key_that_they_are_given() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let resource = Resource::start(&stage.directory().join("resource.jsonl").display().to_string());
+    let servers = redis.address();
+    let worker = |primitive, first| {
+        run(&[
+            "worker",
+            "--primitive",
+            primitive,
+            "--servers",
+            &servers,
+            "--resource",
+            &resource.1,
+            "--keys",
+            "3",
+            "--first-key",
+            first,
+            "--work",
+            "0",
+        ])
+    };
+    let (_, printed, error) = worker("mutex", "4");
+    assert!(printed.starts_with("worker: account:1 token 1: "), "{printed}{error}");
+    let (_, printed, error) = worker("several:2", "2");
+    assert!(printed.starts_with("worker: account:2, account:0: "), "{printed}{error}");
+}
+
+#[test]
+fn several_keys_are_contended_for_at_once() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let file = |name: &str| stage.directory().join(name).display().to_string();
+    let (out, history) = (file("report.json"), file("history.jsonl"));
+    let (code, printed, error) = run(&[
+        "contend",
+        "--primitive",
+        "several:2",
+        "--keys",
+        "3",
+        "--servers",
+        &redis.address(),
+        "--contenders",
+        "4",
+        "--rate",
+        "50",
+        "--for",
+        "1s",
+        "--work",
+        "1ms",
+        "--out",
+        &out,
+        "--history",
+        &history,
+    ]);
+    assert_eq!(code, Some(0), "{printed}{error}");
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
+    assert_eq!(report["load"]["primitive"], "several:2", "{report}");
+    assert_eq!((&report["served"], &report["lost"]), (&50.into(), &0.into()), "{report}");
+    let history = fs::read_to_string(history).unwrap();
+    // Two keys an attempt, and the warm-up.
+    assert_eq!(history.matches(r#""event":"lease_acquired""#).count(), 101, "{history}");
+}
+
+#[test]
+fn what_can_not_be_done_is_refused_with_a_reason() {
+    for (arguments, reason) in [
+        (&["worker", "--primitive", "several:2"][..], "set --keys to at least 2"),
+        (
+            &["worker", "--primitive", "jobs", "--system", "etcd"],
+            "etcd has no job queue: give --system redis",
+        ),
+        (&["worker", "--primitive", "cron:1"], "unknown primitive `cron:1`"),
+        (&["contend", "--primitive", "several:3", "--keys", "2"], "set --keys to at least 3"),
+        (&["contend", "--primitive", "cron"], "contend measures acquires"),
+        (&["chaos", "--primitive", "several:2", "--plan"], "set --keys to more"),
+        (&["chaos", "--primitive", "jobs", "--raise", "--system", "redis", "--plan"], "no counter is raised"),
+        (&["chaos", "--primitive", "bounded:1", "--system", "redlock", "--plan"], "redlock has no bounded:1"),
+    ] {
+        let servers = if arguments[0] == "chaos" { &[][..] } else { &["--servers", "127.0.0.1:1"][..] };
+        let (code, printed, error) = run(&[arguments, servers].concat());
+        assert_eq!(code, Some(2), "{arguments:?}: {printed}{error}");
+        assert!(error.contains(reason), "{arguments:?}: {error}");
+    }
+}
