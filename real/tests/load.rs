@@ -7,7 +7,7 @@ use dlock::TokioRuntime;
 use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, TryAcquireError};
-use real::contend::{Arm, Load, LoadError, contend};
+use real::contend::{Arm, Arrivals, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, fill};
 use real::place::Place;
@@ -27,6 +27,8 @@ fn load(redis: &Redis) -> Load {
         key: "k".to_owned(),
         keys: 1,
         rate: 200.0,
+        arrivals: Arrivals::Even,
+        patience: None,
         lasts: Duration::from_secs(1),
         polled: false,
         fenced: true,
@@ -75,6 +77,38 @@ async fn unserved_attempts_count_with_their_wait() {
     // Waits count from the time when the load schedules an attempt to the end of the run.
     let (_, median) = report.acquire_all.quantiles[0];
     assert!((500_000..=511_000).contains(&median), "{report}");
+}
+
+#[tokio::test]
+async fn attempts_give_up_when_their_patience_is_over() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let key = LockKey::new("k", "0").unwrap();
+    let taken = format!("SET {} somebody PX 600000\r\n", key.owner_key());
+    assert_eq!(ask(redis.port(), &taken, |answer| answer.ends_with("\r\n")).unwrap(), "+OK\r\n");
+    let patience = Duration::from_millis(210);
+    let hopeless = Load { rate: 20.0, patience: Some(patience), ..load(&redis) };
+    let report = contend(hopeless, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!((report.offered, report.served, report.failed), (20, 0, 0), "{report}");
+    // The last four come in the last 210 ms, and wait until the end.
+    assert_eq!((report.abandoned, report.unserved), (16, 4), "{report}");
+    assert!(report.first_abandoned.unwrap() >= patience, "{report}");
+    assert!(report.to_string().contains("16 attempts gave up, the first after 0."), "{report}");
+}
+
+#[tokio::test]
+async fn random_arrivals_are_repeated_by_their_seed() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let mut offered = Vec::new();
+    for seed in [1, 1, 2] {
+        let arrivals = Arrivals::Random { seed };
+        let drawn = Load { arrivals, work: Duration::from_millis(1), ..load(&redis) };
+        let report = contend(drawn, TokioRuntime::new(Handle::current())).await.unwrap();
+        assert_eq!(report.thirds.iter().sum::<u64>(), report.served, "{report}");
+        offered.push(report.offered);
+    }
+    assert!(offered[0] == offered[1] && offered[1] != offered[2], "{offered:?}");
 }
 
 #[tokio::test]
