@@ -9,7 +9,7 @@ use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, TryAcquireError};
 use real::contend::{Arm, Arrivals, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
-use real::fill::{Counters, Fill, fill};
+use real::fill::{Counters, Fill, FillError, Way, fill};
 use real::place::Place;
 use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ask};
 use real::systems::System;
@@ -185,6 +185,7 @@ async fn a_seed_fills_two_servers_alike() {
             ttl,
             spread,
             counters: Counters::Key,
+            way: Way::Commands,
         };
         let reported = std::cell::Cell::new(0);
         let filled = fill(&runtime, order, |locks| reported.set(reported.get() + locks)).await.unwrap();
@@ -198,6 +199,37 @@ async fn a_seed_fills_two_servers_alike() {
     }
     assert_eq!(digests[0], digests[1]);
     assert_ne!(digests[0], digests[2]);
+}
+
+#[tokio::test]
+async fn the_lock_fills_a_server_itself() {
+    let stage = Stage::new().unwrap();
+    let runtime = TokioRuntime::new(Handle::current());
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let ttl = Duration::from_secs(600);
+    let order = |key: &str, counters, way| Fill {
+        server: redis.address(),
+        keys: 3000,
+        key: key.to_owned(),
+        seed: 7,
+        ttl,
+        spread: Duration::from_secs(60),
+        counters,
+        way,
+    };
+    let made = |key, counters| fill(&runtime, order(key, counters, Way::Lock), |_| {});
+    assert_eq!(made("none", Counters::None).await.unwrap().keys_added, 3000);
+    assert_eq!(made("key", Counters::Key).await.unwrap().keys_added, 6000);
+    let added = made("slots", Counters::Slots).await.unwrap().keys_added;
+    assert!((3001..6000).contains(&added), "locks of one slot share a counter: {added}");
+    let backend = Backend::new(runtime.clone(), &redis.address(), RedisOptions::default()).unwrap();
+    let lock = Lock::new(backend, Options::new(ttl)).unwrap();
+    let taken = lock.try_acquire(&LockKey::new("key", "2999").unwrap()).await.err();
+    assert!(matches!(taken, Some(TryAcquireError::Taken { .. })), "{taken:?}");
+    for (counters, way) in [(Counters::Slots, Way::Commands), (Counters::Shards(3), Way::Lock)] {
+        let refused = fill(&runtime, order("k", counters, way), |_| {}).await.err();
+        assert!(matches!(refused, Some(FillError::Counters { .. })), "{refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -92,7 +92,13 @@ fn many_locks_show_memory_and_expiry_for_each_layout() {
     let findings = ran.findings();
     let memory = findings["memory"].as_array().unwrap();
     let keys: Vec<_> = memory.iter().map(|memory| memory["keys"].as_u64().unwrap()).collect();
-    assert_eq!(keys, [20_000, 40_000, 20_010], "no counters, one for each lock, ten");
+    assert_eq!(
+        keys[..4],
+        [20_000, 40_000, 20_010, 40_000],
+        "no counters, one for each lock, ten; by the lock"
+    );
+    // 20,000 locks meet most of the 16,384 hash slots.
+    assert!((30_000..36_384).contains(&keys[4]), "{keys:?}");
     for curve in findings["expiry"].as_array().unwrap() {
         let last = curve["samples"].as_array().unwrap().last().unwrap();
         assert_eq!((&last["live"], &last["dbsize"]), (&0.into(), &0.into()), "{curve}");
