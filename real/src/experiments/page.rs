@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{ALL, ExperimentError, Registered};
+use super::{ALL, ExperimentError, Registered, objectives};
 use crate::chaos::{self, ChaosPageError};
 use crate::lab::{LabError, keep_text};
 
@@ -53,7 +53,7 @@ impl Page {
     /// the folder there is no page of long runs.
     pub fn of(results: &Path) -> Result<Self, PageError> {
         let mut files = BTreeMap::new();
-        let mut text = HEAD.to_owned();
+        let mut text = HEAD.to_owned() + &objectives::section(results);
         for experiment in ALL {
             let path = results.join(format!("experiment-{}.json", experiment.number()));
             let Ok(record) = fs::read_to_string(&path) else {
