@@ -34,7 +34,8 @@ fn contention_measures_each_system_and_number_of_contenders() {
             .find(|other| other["work"] == point["work"] && other["contenders"] == point["contenders"]);
         assert_eq!(point["attempts"], same.unwrap()["attempts"], "{point}");
     }
-    // Set the figures of a quiet machine: a section every 22 or 52 ms, and the waits of a queue with one server.
+    // Set the figures of a quiet machine: a section every 22 or 52 ms, and the waits of a queue with one
+    // server.
     let quiet = |findings: &mut Value| {
         for point in findings["points"].as_array_mut().unwrap() {
             let cycle = if point["work"] == "20ms" { 0.022 } else { 0.052 };
@@ -54,8 +55,8 @@ fn contention_measures_each_system_and_number_of_contenders() {
             findings["points"][number][field] = value.into();
         })
     };
-    // A lock can't serve more because more contenders ask; nobody gives up without a reason; a wait may not be
-    // ten times that of the model.
+    // A lock can't serve more because more contenders ask; nobody gives up without a reason; a wait may not
+    // be ten times that of the model.
     assert!(!is_expected_if(2, "served_per_second", 400.0));
     assert!(!is_expected_if(1, "mean_ms", 200.0));
     assert!(!ran.is_expected_after(4, |findings| {

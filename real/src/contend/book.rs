@@ -67,8 +67,9 @@ pub(super) struct Unserved {
 }
 
 impl Unserved {
-    /// Returns whether the attempt was merely waiting at its deadline. A request without an answer counts as cut
-    /// off by the deadline, unless it was unanswered for the whole request timeout: then something is wrong.
+    /// Returns whether the attempt was merely waiting at its deadline. A request without an answer counts as
+    /// cut off by the deadline, unless it was unanswered for the whole request timeout: then something is
+    /// wrong.
     fn waited(&self, request_timeout: Duration) -> bool {
         match self.error.source {
             // A full queue is an answer, too.
