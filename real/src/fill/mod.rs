@@ -77,6 +77,16 @@ pub enum Counters {
     Slots,
 }
 
+impl Way {
+    /// Returns its name, as `--way` takes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::Lock => "lock",
+        }
+    }
+}
+
 /// The result.
 #[derive(Debug, Serialize)]
 pub struct Filled {
@@ -114,7 +124,7 @@ pub enum FillError {
     #[error("{0} is zero: set it above zero")]
     Zero(&'static str),
     /// The lock has no such counters, or only the lock has them.
-    #[error("--way {way} can't make these counters: {help}", way = if matches!(way, Way::Lock) { "lock" } else { "commands" })]
+    #[error("--way {} can't make these counters: {help}", way.as_str())]
     Counters {
         /// Who makes the locks.
         way: Way,
