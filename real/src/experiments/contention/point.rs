@@ -10,8 +10,8 @@ use crate::contend::Report;
 use crate::lab::load::{HotKey, millis};
 use crate::systems::System;
 
-/// A system keeps up if it serves this share of the offered load.
-const KEEPS_UP: f64 = 0.95;
+/// A load is beyond the capacity if more than this share of its attempts gave up.
+const GAVE_UP: f64 = 0.05;
 
 /// One system with one number of contenders.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -67,9 +67,19 @@ impl Point {
         }
     }
 
-    /// Returns whether more was offered than served: then its queue grew until some gave up.
+    /// Returns whether more was offered than fits: then the queue grew until some gave up.
     pub(super) fn is_full(&self) -> bool {
-        self.abandoned > 0 || self.served_per_second < KEEPS_UP * self.offered_per_second
+        self.abandoned as f64 > GAVE_UP * self.attempts as f64
+    }
+
+    /// Returns whether waiters only poll: nobody wakes them, and no server keeps their order.
+    pub(super) fn polls(&self) -> bool {
+        self.system == System::Redlock
+    }
+
+    /// Returns what was served a second in the second third of the load.
+    pub(super) fn served_middle_per_second(&self) -> f64 {
+        3.0 * self.served_per_second - self.served_first_per_second - self.served_last_per_second
     }
 
     /// Returns the growth of the queue, in attempts a second.
@@ -108,7 +118,7 @@ mod tests {
             system: System::Redis,
             work: Span(Duration::from_millis(50)),
             contenders: 1,
-            attempts: 1,
+            attempts: 10,
             offered_per_second: offered,
             served_per_second: served,
             served_first_per_second: served,
@@ -118,7 +128,7 @@ mod tests {
             p999_ms: 1.0,
             mean_ms: 1.0,
             release_p50_ms: 1.0,
-            abandoned: 0,
+            abandoned: if offered > served { 1 } else { 0 },
             first_abandoned_s: None,
             failed: 0,
             failures: BTreeMap::new(),
