@@ -1,5 +1,5 @@
-//! The primitive that the contenders of a command use: a lock of one of the kinds of `dlock`, or what is built
-//! on a lock.
+//! The primitive that the contenders of a command use: a lock of one of the kinds of `dlock`, or what is
+//! built on a lock.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -7,9 +7,9 @@ use dlock::TokioRuntime;
 use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, TryAcquireError};
-use real::contend::{Arm, Load, LoadError, contend};
+use real::contend::{Arm, Arrivals, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
-use real::fill::{Counters, Fill, fill};
+use real::fill::{Counters, Fill, FillError, Way, fill};
 use real::place::Place;
 use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ask};
 use real::systems::System;
@@ -27,6 +27,8 @@ fn load(redis: &Redis) -> Load {
         key: "k".to_owned(),
         keys: 1,
         rate: 200.0,
+        arrivals: Arrivals::Even,
+        patience: None,
         lasts: Duration::from_secs(1),
         polled: false,
         fenced: true,
@@ -75,6 +77,38 @@ async fn unserved_attempts_count_with_their_wait() {
     // Waits count from the time when the load schedules an attempt to the end of the run.
     let (_, median) = report.acquire_all.quantiles[0];
     assert!((500_000..=511_000).contains(&median), "{report}");
+}
+
+#[tokio::test]
+async fn attempts_give_up_when_their_patience_is_over() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let key = LockKey::new("k", "0").unwrap();
+    let taken = format!("SET {} somebody PX 600000\r\n", key.owner_key());
+    assert_eq!(ask(redis.port(), &taken, |answer| answer.ends_with("\r\n")).unwrap(), "+OK\r\n");
+    let patience = Duration::from_millis(210);
+    let hopeless = Load { rate: 20.0, patience: Some(patience), ..load(&redis) };
+    let report = contend(hopeless, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert_eq!((report.offered, report.served, report.failed), (20, 0, 0), "{report}");
+    // The last four come in the last 210 ms, and wait until the end.
+    assert_eq!((report.abandoned, report.unserved), (16, 4), "{report}");
+    assert!(report.first_abandoned.unwrap() >= patience, "{report}");
+    assert!(report.to_string().contains("16 attempts gave up, the first after 0."), "{report}");
+}
+
+#[tokio::test]
+async fn random_arrivals_are_repeated_by_their_seed() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let mut offered = Vec::new();
+    for seed in [1, 1, 2] {
+        let arrivals = Arrivals::Random { seed };
+        let drawn = Load { arrivals, work: Duration::from_millis(1), ..load(&redis) };
+        let report = contend(drawn, TokioRuntime::new(Handle::current())).await.unwrap();
+        assert_eq!(report.thirds.iter().sum::<u64>(), report.served, "{report}");
+        offered.push(report.offered);
+    }
+    assert!(offered[0] == offered[1] && offered[1] != offered[2], "{offered:?}");
 }
 
 #[tokio::test]
@@ -151,6 +185,7 @@ async fn a_seed_fills_two_servers_alike() {
             ttl,
             spread,
             counters: Counters::Key,
+            way: Way::Commands,
         };
         let reported = std::cell::Cell::new(0);
         let filled = fill(&runtime, order, |locks| reported.set(reported.get() + locks)).await.unwrap();
@@ -164,6 +199,37 @@ async fn a_seed_fills_two_servers_alike() {
     }
     assert_eq!(digests[0], digests[1]);
     assert_ne!(digests[0], digests[2]);
+}
+
+#[tokio::test]
+async fn the_lock_fills_a_server_itself() {
+    let stage = Stage::new().unwrap();
+    let runtime = TokioRuntime::new(Handle::current());
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let ttl = Duration::from_secs(600);
+    let order = |key: &str, counters, way| Fill {
+        server: redis.address(),
+        keys: 3000,
+        key: key.to_owned(),
+        seed: 7,
+        ttl,
+        spread: Duration::from_secs(60),
+        counters,
+        way,
+    };
+    let made = |key, counters| fill(&runtime, order(key, counters, Way::Lock), |_| {});
+    assert_eq!(made("none", Counters::None).await.unwrap().keys_added, 3000);
+    assert_eq!(made("key", Counters::Key).await.unwrap().keys_added, 6000);
+    let added = made("slots", Counters::Slots).await.unwrap().keys_added;
+    assert!((3001..6000).contains(&added), "locks of one slot share a counter: {added}");
+    let backend = Backend::new(runtime.clone(), &redis.address(), RedisOptions::default()).unwrap();
+    let lock = Lock::new(backend, Options::new(ttl)).unwrap();
+    let taken = lock.try_acquire(&LockKey::new("key", "2999").unwrap()).await.err();
+    assert!(matches!(taken, Some(TryAcquireError::Taken { .. })), "{taken:?}");
+    for (counters, way) in [(Counters::Slots, Way::Commands), (Counters::Shards(3), Way::Lock)] {
+        let refused = fill(&runtime, order("k", counters, way), |_| {}).await.err();
+        assert!(matches!(refused, Some(FillError::Counters { .. })), "{refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod events;
 mod fault;
 mod locks;
 mod operator;
+mod page;
 mod plan;
 mod report;
 mod tail;
@@ -44,6 +45,7 @@ use crate::systems::System;
 
 use deployment::Deployment;
 pub use fault::{End, Fault, FaultKind, Holds, Server};
+pub use page::{ChaosPageError, page};
 pub use plan::{Plan, Planned};
 pub use report::{Count, Report};
 

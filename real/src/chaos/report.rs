@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use history::{Event, Kind, Name, Nanos, VerdictKind};
 use resource::Fencing;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Configuration;
 use super::fault::FaultKind;
@@ -66,7 +66,7 @@ pub struct Since {
 }
 
 /// The number of verdicts of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// The number of all verdicts.
     pub all: u64,
@@ -120,7 +120,11 @@ impl Report {
 
     /// Returns the number of verdicts that break a promise: all but overlaps and those that a fault explains.
     pub fn violations(&self) -> u64 {
-        let broken = self.verdicts.iter().filter(|(kind, _)| **kind != VerdictKind::Overlap);
+        Self::violations_of(&self.verdicts)
+    }
+
+    pub(super) fn violations_of(verdicts: &BTreeMap<VerdictKind, Count>) -> u64 {
+        let broken = verdicts.iter().filter(|(kind, _)| **kind != VerdictKind::Overlap);
         broken.map(|(_, count)| count.all - count.explained).sum()
     }
 

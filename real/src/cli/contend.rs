@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
-use real::contend::{Arm, Load, contend_until};
+use real::contend::{Arm, Arrivals, Load, contend_until};
 use real::lab::{keep, try_keep};
 use real::place::Place;
 use real::primitive::Primitive;
@@ -55,6 +55,15 @@ pub(crate) struct Contend {
     /// Attempts a second, offered whether the earlier ones were served or not.
     #[arg(long, env = "DLOCK_RATE", default_value_t = 100.0)]
     rate: f64,
+    /// How attempts arrive: at even intervals, or as from many independent callers.
+    #[arg(long, env = "DLOCK_ARRIVALS", value_enum, default_value = "even")]
+    arrivals: ArrivalKind,
+    /// The seed of random arrivals.
+    #[arg(long, env = "DLOCK_SEED", default_value_t = 0)]
+    seed: u64,
+    /// An attempt gives up when it has waited so long since it was due; without it, it waits until the end.
+    #[arg(long, env = "DLOCK_PATIENCE", value_parser = span::parse, value_name = "TIME")]
+    patience: Option<Duration>,
     /// The time for which a lease is held.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
@@ -97,6 +106,15 @@ enum ArmKind {
     Jobs,
 }
 
+/// How attempts arrive.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ArrivalKind {
+    /// At even intervals.
+    Even,
+    /// A Poisson process.
+    Random,
+}
+
 impl From<ArmKind> for Arm {
     fn from(arm: ArmKind) -> Self {
         match arm {
@@ -128,6 +146,11 @@ impl Contend {
             key: self.key,
             keys: self.keys,
             rate: self.rate,
+            arrivals: match self.arrivals {
+                ArrivalKind::Even => Arrivals::Even,
+                ArrivalKind::Random => Arrivals::Random { seed: self.seed },
+            },
+            patience: self.patience,
             lasts: self.lasts,
             polled: self.polled,
             fenced: self.fence == Fencing::On,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use dlock::TokioRuntime;
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
-use real::fill::{Counters, Fill, fill};
+use real::fill::{Counters, Fill, Way, fill};
 use real::lab::{keep, try_keep};
 use real::systems::System;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -33,6 +33,15 @@ enum LeasesArg {
     Each,
     /// One lease for all locks, as a client has.
     Shared,
+}
+
+/// Who makes the locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum WayArg {
+    /// The commands of an acquire, with the owner tokens of the seed.
+    Commands,
+    /// The lock of `dlock`, by its script.
+    Lock,
 }
 
 /// The flags of `gen`.
@@ -62,10 +71,13 @@ pub(crate) struct Gen {
     /// The difference between the longest and the shortest TTL, on Redis; TTLs are drawn evenly between.
     #[arg(long, env = "DLOCK_SPREAD", value_parser = span::parse, default_value = "0")]
     spread: Duration,
-    /// The fencing counters, on Redis: `none`, `key` (a counter for each key, as the lock has), or a number
-    /// of shared counters.
+    /// The fencing counters, on Redis: `none`, `key` (a counter for each key, as the lock has), a number of
+    /// shared counters, or `slots` (a counter for each hash slot, as the lock shares them).
     #[arg(long, env = "DLOCK_COUNTERS", value_parser = counters, default_value = "key")]
     counters: Counters,
+    /// Who makes the locks, on Redis: the commands of an acquire, in pipelines, or the lock itself.
+    #[arg(long, env = "DLOCK_WAY", value_enum, default_value = "commands")]
+    way: WayArg,
     /// The sharing of leases between locks, on etcd.
     #[arg(long, env = "DLOCK_LEASES", value_enum, default_value = "each")]
     leases: LeasesArg,
@@ -96,8 +108,12 @@ impl Gen {
         let [server] = servers.as_slice() else {
             return Err("give exactly one --server: only one Redis is filled at a time".into());
         };
+        let way = match self.way {
+            WayArg::Commands => Way::Commands,
+            WayArg::Lock => Way::Lock,
+        };
         let Self { keys, key, seed, ttl, spread, counters, .. } = self;
-        let order = Fill { server: server.clone(), keys, key, seed, ttl, spread, counters };
+        let order = Fill { server: server.clone(), keys, key, seed, ttl, spread, counters, way };
         let filled = executor.block_on(async {
             fill(&TokioRuntime::new(Handle::current()), order, |locks| progress.inc(locks)).await
         })?;
@@ -160,9 +176,10 @@ fn counters(text: &str) -> Result<Counters, String> {
     match text {
         "none" => Ok(Counters::None),
         "key" => Ok(Counters::Key),
+        "slots" => Ok(Counters::Slots),
         number => number
             .parse()
             .map(Counters::Shards)
-            .map_err(|_| "expected none, key, or a number of counters".to_owned()),
+            .map_err(|_| "expected none, key, slots, or a number of counters".to_owned()),
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use dlock::{AcquireError, Backend, Instant, Lock, Released, Runtime};
 
+use super::arrivals::Due;
 use super::held::NotHeld;
 use super::report::{Latencies, Report, fairness};
-use super::{LoadError, Offer};
+use super::{Load, LoadError, Offer};
 use dlock::TokioRuntime;
 
 /// State shared by the contenders.
@@ -21,7 +21,7 @@ pub(super) struct Book {
     pub(super) end: Instant,
     /// When it was stopped.
     pub(super) stopped: OnceLock<Instant>,
-    next: AtomicU64,
+    due: Mutex<Due>,
     tally: Mutex<Tally>,
 }
 
@@ -29,7 +29,14 @@ pub(super) struct Book {
 struct Tally {
     served: Vec<Duration>,
     calls: Vec<Duration>,
+    /// The waits of attempts that were not served by the end, or gave up.
     unserved: Vec<Duration>,
+    /// The number of attempts that gave up.
+    abandoned: u64,
+    /// The time since the start at which the first one gave up.
+    first_abandoned: Option<Duration>,
+    /// The grants in each third of the load.
+    thirds: [u64; 3],
     release: Vec<Duration>,
     /// Conditional updates that found another version or status.
     conflicts: u64,
@@ -43,24 +50,34 @@ struct Tally {
     failures: BTreeMap<String, u64>,
 }
 
+/// An attempt: its number, and when it is due.
+#[derive(Clone, Copy)]
+pub(super) struct Attempt {
+    pub(super) number: u64,
+    pub(super) due: Instant,
+}
+
 /// An attempt that was not granted the lock.
 pub(super) struct Unserved {
-    pub(super) due: Instant,
+    pub(super) attempt: Attempt,
     pub(super) called: Instant,
+    /// The deadline of its call.
+    pub(super) deadline: Instant,
     pub(super) error: NotHeld,
 }
 
 impl Unserved {
-    /// Returns whether the attempt was merely waiting at the `end`. A request without an answer counts as cut
-    /// off by the end, unless it was unanswered for the whole request timeout: then something is wrong.
-    fn waited(&self, end: Instant, request_timeout: Duration) -> bool {
+    /// Returns whether the attempt was merely waiting at its deadline. A request without an answer counts as
+    /// cut off by the deadline, unless it was unanswered for the whole request timeout: then something is
+    /// wrong.
+    fn waited(&self, request_timeout: Duration) -> bool {
         match self.error.source {
             // A full queue is an answer, too.
             Some(
                 AcquireError::Taken { .. } | AcquireError::DeadlinePassed | AcquireError::QueueFull { .. },
             ) => true,
             Some(AcquireError::Unavailable(dlock::BackendError::NoAnswer)) => {
-                end.saturating_since(self.called) < request_timeout
+                self.deadline.saturating_since(self.called) < request_timeout
             }
             _ => false,
         }
@@ -70,33 +87,32 @@ impl Unserved {
 impl Book {
     /// Starts the clock.
     pub(super) fn open(offer: Offer, runtime: &TokioRuntime) -> Self {
+        let Load { arrivals, rate, lasts, .. } = offer.load;
         let start = runtime.now();
-        let end = start + offer.load.lasts;
-        Self { offer, start, end, stopped: OnceLock::new(), next: AtomicU64::new(0), tally: Mutex::default() }
-    }
-
-    /// Returns the number of contenders that have something to do.
-    pub(super) fn contenders(&self) -> u64 {
-        self.offer.load.contenders.min(self.offer.attempts)
+        let due = Mutex::new(Due::new(arrivals, rate, lasts));
+        let (stopped, tally) = (OnceLock::new(), Mutex::default());
+        Self { offer, start, end: start + lasts, stopped, due, tally }
     }
 
     /// Waits until the next attempt is due and returns it; `None` after the last one, or after the end.
-    pub(super) async fn next(&self, runtime: &impl Runtime) -> Option<(u64, Instant)> {
+    pub(super) async fn next(&self, runtime: &impl Runtime) -> Option<Attempt> {
         loop {
-            let attempt = self.next.fetch_add(1, Ordering::Relaxed);
-            if attempt >= self.offer.attempts {
-                return None;
-            }
-            let due = self.due(attempt);
+            let (number, due) = lock(&self.due).next()?;
+            let attempt = Attempt { number, due: self.start + due };
             let is_over = runtime.now() >= self.end();
-            if !is_over && self.or_stop(runtime, runtime.sleep_until(due)).await.is_some() {
-                return Some((attempt, due));
+            if !is_over && self.or_stop(runtime, runtime.sleep_until(attempt.due)).await.is_some() {
+                return Some(attempt);
             }
-            if self.stopped.get().is_some_and(|stopped| due > *stopped) {
+            if self.stopped.get().is_some_and(|stopped| attempt.due > *stopped) {
                 return None;
             }
-            self.unserved(due);
+            self.given_up(attempt, self.end());
         }
+    }
+
+    /// Returns when an attempt gives up: after its patience, or at the end of the load.
+    pub(super) fn deadline(&self, attempt: Attempt) -> Instant {
+        self.offer.load.patience.map_or(self.end, |patience| self.end.min(attempt.due + patience))
     }
 
     /// Runs `future`. If the load is stopped before, drops it, notes the time and returns `None`.
@@ -113,8 +129,15 @@ impl Book {
         self.stopped.get().map_or(self.end, |stopped| self.end.min(*stopped))
     }
 
-    pub(super) fn unserved(&self, due: Instant) {
-        self.tally().unserved.push(self.end().saturating_since(due));
+    /// Notes an attempt that waits no longer: it gave up, or the load is over.
+    pub(super) fn given_up(&self, attempt: Attempt, now: Instant) {
+        let waited = self.end().min(now).saturating_since(attempt.due);
+        let mut tally = self.tally();
+        tally.unserved.push(waited);
+        if self.offer.load.patience.is_some_and(|patience| waited >= patience) {
+            tally.abandoned += 1;
+            tally.first_abandoned.get_or_insert(now.saturating_since(self.start));
+        }
     }
 
     pub(super) fn released(&self, released: Released, took: Duration) {
@@ -127,43 +150,45 @@ impl Book {
         self.tally().conflicts += 1;
     }
 
-    fn due(&self, attempt: u64) -> Instant {
-        self.start + Duration::from_secs_f64(attempt as f64 / self.offer.load.rate)
-    }
-
-    pub(super) fn granted(&self, attempt: u64, now: Instant, called: Instant) {
+    pub(super) fn granted(&self, attempt: Attempt, now: Instant, called: Instant) {
+        let share = now.saturating_since(self.start).as_secs_f64() / self.offer.load.lasts.as_secs_f64();
+        // A share of at most 1, of a load that takes time.
+        let third = ((share * 3.0) as usize).min(2);
         let mut tally = self.tally();
-        tally.served.push(now.saturating_since(self.due(attempt)));
+        tally.served.push(now.saturating_since(attempt.due));
         tally.calls.push(now.saturating_since(called));
-        tally.grants.push((attempt % self.offer.load.keys, attempt));
+        tally.grants.push((attempt.number % self.offer.load.keys, attempt.number));
+        tally.thirds[third] += 1;
     }
 
-    pub(super) fn not_served<B: Backend>(&self, attempt: &Unserved, lock: &Lock<B>) {
-        if attempt.waited(self.end, lock.options().request_timeout) {
-            return self.unserved(attempt.due);
+    pub(super) fn not_served<B: Backend>(&self, unserved: &Unserved, lock: &Lock<B>) {
+        let now = lock.backend().runtime().now();
+        if unserved.waited(lock.options().request_timeout) {
+            return self.given_up(unserved.attempt, now);
         }
-        let waited = lock.backend().runtime().now().saturating_since(attempt.due);
         let mut tally = self.tally();
-        tally.failed.push(waited);
-        *tally.failures.entry(attempt.error.words.clone()).or_default() += 1;
+        tally.failed.push(now.saturating_since(unserved.attempt.due));
+        *tally.failures.entry(unserved.error.words.clone()).or_default() += 1;
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tally)
     }
 
     pub(super) fn report(&self) -> Result<Report, LoadError> {
         let tally = self.tally();
         let load = self.offer.load.clone();
         let all = tally.served.iter().chain(&tally.unserved).chain(&tally.failed);
-        let due = (tally.served.len() + tally.unserved.len() + tally.failed.len()) as u64;
         let stopped_after = self.stopped.get().map(|at| at.saturating_since(self.start));
         let lasted = stopped_after.map_or(load.lasts, |stopped| load.lasts.min(stopped));
         Ok(Report {
-            offered: stopped_after.map_or(self.offer.attempts, |_| due),
+            offered: (tally.served.len() + tally.unserved.len() + tally.failed.len()) as u64,
             stopped_after,
             served: tally.served.len() as u64,
-            unserved: tally.unserved.len() as u64,
+            unserved: tally.unserved.len() as u64 - tally.abandoned,
+            abandoned: tally.abandoned,
+            first_abandoned: tally.first_abandoned,
+            thirds: tally.thirds,
             failed: tally.failed.len() as u64,
             failures: tally.failures.clone(),
             conflicts: tally.conflicts,
@@ -184,4 +209,8 @@ impl Book {
             load,
         })
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -20,7 +20,7 @@ use dlock::{Backoff, Released, Runtime};
 use tokio::task::JoinSet;
 use tokio_postgres::{Config, NoTls};
 
-use super::{Arm, Book, LoadError, Offer, Report};
+use super::{Arm, Attempt, Book, LoadError, Offer, Report};
 use crate::timer;
 use dlock::TokioRuntime;
 
@@ -65,7 +65,7 @@ pub(super) async fn contend(offer: Offer, url: &str, runtime: TokioRuntime) -> R
     prepare(&pool, &offer).await?;
     let book = Arc::new(Book::open(offer, &runtime));
     let mut contenders = JoinSet::new();
-    for _ in 0..book.contenders() {
+    for _ in 0..book.offer.at_most_attempts(book.offer.load.contenders) {
         let contender = Contender { pool: pool.clone(), runtime: runtime.clone(), book: Arc::clone(&book) };
         contenders.spawn(async move { contender.serve_attempts().await });
     }
@@ -88,7 +88,7 @@ async fn prepare(pool: &Pool, offer: &Offer) -> Result<(), LoadError> {
     client.batch_execute(TABLES).await.map_err(|error| failed(&error))?;
     let insert = if offer.load.arm == Arm::Jobs { INSERT_JOB } else { INSERT_CASE };
     let insert = client.prepare_cached(insert).await.map_err(|error| failed(&error))?;
-    for key in 0..offer.load.keys.min(offer.attempts) {
+    for key in 0..offer.at_most_attempts(offer.load.keys) {
         let key = format!("{}:{key}", offer.load.key);
         client.execute(&insert, &[&key]).await.map_err(|error| failed(&error))?;
     }
@@ -103,9 +103,9 @@ struct Contender {
 
 impl Contender {
     async fn serve_attempts(&self) -> Result<(), LoadError> {
-        while let Some((attempt, due)) = self.book.next(&self.runtime).await {
+        while let Some(attempt) = self.book.next(&self.runtime).await {
             let load = &self.book.offer.load;
-            let key = format!("{}:{}", load.key, attempt % load.keys);
+            let key = format!("{}:{}", load.key, attempt.number % load.keys);
             let called = self.runtime.now();
             let mut retry = 0;
             loop {
@@ -119,8 +119,9 @@ impl Contender {
                 self.book.conflict();
                 self.back_off(retry).await;
                 retry += 1;
-                if self.runtime.now() >= self.book.end() {
-                    self.book.unserved(due);
+                let now = self.runtime.now();
+                if now >= self.book.end().min(self.book.deadline(attempt)) {
+                    self.book.given_up(attempt, now);
                     break;
                 }
             }
@@ -133,7 +134,7 @@ impl Contender {
     async fn write_by_version(
         &self,
         key: &str,
-        attempt: u64,
+        attempt: Attempt,
         called: dlock::Instant,
     ) -> Result<Try, LoadError> {
         let version: i64 = {
@@ -145,7 +146,7 @@ impl Contender {
         self.work().await;
         let client = self.pool.get().await.map_err(|error| failed(&error))?;
         let write = client.prepare_cached(WRITE_CASE).await.map_err(|error| failed(&error))?;
-        let won = client.execute(&write, &[&key, &attempt.to_string(), &version]).await;
+        let won = client.execute(&write, &[&key, &attempt.number.to_string(), &version]).await;
         if won.map_err(|error| failed(&error))? == 0 {
             return Ok(Try::Lost);
         }
@@ -154,8 +155,13 @@ impl Contender {
     }
 
     /// Takes the job, works, and returns the job.
-    async fn work_as_job(&self, key: &str, attempt: u64, called: dlock::Instant) -> Result<Try, LoadError> {
-        let worker = attempt.to_string();
+    async fn work_as_job(
+        &self,
+        key: &str,
+        attempt: Attempt,
+        called: dlock::Instant,
+    ) -> Result<Try, LoadError> {
+        let worker = attempt.number.to_string();
         let ttl_ms = self.book.offer.load.ttl.as_millis() as f64;
         let version: i64 = {
             let client = self.pool.get().await.map_err(|error| failed(&error))?;

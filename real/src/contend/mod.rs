@@ -11,6 +11,7 @@
 //! is free, that is most of its latency: read the latency from the call there. The duration of the work is
 //! exact (`timer.rs`).
 
+mod arrivals;
 mod book;
 mod conditional;
 mod error;
@@ -25,7 +26,8 @@ use dlock::{Backend, Lock, LockKey, Options, Runtime};
 use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
 
-use self::book::{Book, Unserved};
+pub use self::arrivals::Arrivals;
+use self::book::{Attempt, Book, Unserved};
 pub use self::error::LoadError;
 use self::held::Held;
 pub use self::report::{Latencies, Report};
@@ -74,6 +76,10 @@ pub struct Load {
     pub keys: u64,
     /// Attempts a second.
     pub rate: f64,
+    /// How they arrive.
+    pub arrivals: Arrivals,
+    /// The time since it was due after which an attempt gives up; `None` if it waits until the end.
+    pub patience: Option<Duration>,
     /// The duration of the load.
     pub lasts: Duration,
     /// True if waiters on a single Redis only poll, and are not woken by a release.
@@ -113,6 +119,7 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
         return Err(LoadError::Rate(load.rate));
     }
     zero(load.rate == 0.0, "--rate")?;
+    zero(load.patience.is_some_and(|patience| patience.is_zero()), "--patience")?;
     if !load.primitive.is_lock() {
         return Err(LoadError::NoLock(load.primitive));
     }
@@ -138,11 +145,20 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
 
 struct Offer {
     load: Load,
+    /// The expected number of attempts: exact if they arrive evenly.
     attempts: u64,
     stop: Stop,
 }
 
 impl Offer {
+    /// Returns `number`, or the number of attempts if that is less.
+    fn at_most_attempts(&self, number: u64) -> u64 {
+        match self.load.arrivals {
+            Arrivals::Even => number.min(self.attempts),
+            Arrivals::Random { .. } => number,
+        }
+    }
+
     async fn run<B: Backend<Runtime = TokioRuntime>>(self, backend: B) -> Result<Report, LoadError> {
         let runtime = backend.runtime().clone();
         let mut options = Options::new(self.load.ttl);
@@ -151,7 +167,7 @@ impl Offer {
         warm_up(&lock, &self.load).await?;
         let book = Arc::new(Book::open(self, &runtime));
         let mut contenders = JoinSet::new();
-        for _ in 0..book.contenders() {
+        for _ in 0..book.offer.at_most_attempts(book.offer.load.contenders) {
             let (lock, book) = (lock.clone(), Arc::clone(&book));
             match book.offer.load.fenced {
                 true => contenders.spawn(serve_attempts::<B, WithToken>(lock, book)),
@@ -182,17 +198,21 @@ async fn warm_up<B: Backend>(lock: &Lock<B>, load: &Load) -> Result<(), LoadErro
 async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book>) -> Result<(), LoadError> {
     let runtime = lock.backend().runtime().clone();
     let load = &book.offer.load;
-    while let Some((attempt, due)) = book.next(&runtime).await {
-        let called = runtime.now();
-        let acquire = Held::acquire::<A>(&lock, load, attempt, book.end);
+    while let Some(attempt) = book.next(&runtime).await {
+        let (called, deadline) = (runtime.now(), book.deadline(attempt));
+        if called >= deadline {
+            book.given_up(attempt, called);
+            continue;
+        }
+        let acquire = Held::acquire::<A>(&lock, load, attempt.number, deadline);
         let held = match book.or_stop(&runtime, acquire).await {
             None => {
-                book.unserved(due);
+                book.given_up(attempt, runtime.now());
                 continue;
             }
             Some(Ok(held)) => held,
             Some(Err(error)) => {
-                book.not_served(&Unserved { due, called, error }, &lock);
+                book.not_served(&Unserved { attempt, called, deadline, error }, &lock);
                 continue;
             }
         };

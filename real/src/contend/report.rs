@@ -29,6 +29,12 @@ pub struct Report {
     pub served: u64,
     /// Attempts still waiting at the end.
     pub unserved: u64,
+    /// Attempts that gave up: see [`Load::patience`].
+    pub abandoned: u64,
+    /// The time since the start at which the first one gave up.
+    pub first_abandoned: Option<Duration>,
+    /// The grants in each third of the load.
+    pub thirds: [u64; 3],
     /// Attempts that failed.
     pub failed: u64,
     /// The reasons of failures, with their counts.
@@ -43,8 +49,8 @@ pub struct Report {
     pub acquire_served: Latencies,
     /// From the call to the grant, over those served; it omits the wait for a free contender.
     pub acquire_from_call: Latencies,
-    /// From the time at which an attempt was due, over all attempts; those unserved or failed count with the
-    /// time they waited.
+    /// From the time at which an attempt was due, over all attempts; those not served, or failed, count with
+    /// the time they waited.
     pub acquire_all: Latencies,
     /// From the call of release to its answer.
     pub release: Latencies,
@@ -129,6 +135,10 @@ impl fmt::Display for Report {
                 write!(f, " {:>10.3}", *micros as f64 / 1000.0)?;
             }
             writeln!(f)?;
+        }
+        if let Some(after) = self.first_abandoned {
+            let after = after.as_secs_f64();
+            writeln!(f, "{} attempts gave up, the first after {after:.1} s", self.abandoned)?;
         }
         let Fairness { inversions, overtaken_max, .. } = self.fairness;
         writeln!(f, "order: {inversions} overtakings, at most {overtaken_max} of one attempt")?;

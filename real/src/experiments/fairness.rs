@@ -13,7 +13,7 @@ use history::Span;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentError};
-use crate::contend::Report;
+use crate::contend::{Arrivals, Report};
 use crate::lab::fleet::Fleet;
 use crate::lab::load::{HotKey, failures, millis};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
@@ -102,7 +102,9 @@ impl Experiment for Fairness {
             for &polled in ways {
                 let key = if polled { "polled" } else { "called" };
                 let (work, ttl, lasts) = (*work, *ttl, *lasts);
-                let load = HotKey { key, contenders: *contenders, rate: *rate, work, ttl, lasts, polled };
+                let (contenders, rate, arrivals) = (*contenders, *rate, Arrivals::Even);
+                let load =
+                    HotKey { key, contenders, rate, arrivals, patience: None, work, ttl, lasts, polled };
                 arms.push(Arm::of(system, polled, &load.offer(system, &fleet)?));
             }
         }
@@ -112,7 +114,7 @@ impl Experiment for Fairness {
     fn section(_: &Configuration, findings: &Findings) -> Section {
         let mut section = Section {
             tables: vec![table(findings)],
-            figures: vec![order_figure(findings)],
+            figures: order_figures(findings).collect(),
             ..Section::default()
         };
         let queues = || findings.arms.iter().filter(|arm| arm.has_queue());
@@ -214,20 +216,22 @@ fn table(findings: &Findings) -> Table {
     table
 }
 
-fn order_figure(findings: &Findings) -> Figure {
+/// Returns a figure for each arm: in one frame their points would lie on each other.
+fn order_figures(findings: &Findings) -> impl Iterator<Item = Figure> {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
-    let line = |arm: &Arm| {
+    findings.arms.iter().map(move |arm| {
         let points =
             arm.order.iter().zip(1_u32..).map(|(arrival, grant)| (f64::from(grant), *arrival as f64 + 1.0));
-        Line { name: arm.name(), points: points.collect() }
-    };
-    Figure {
-        name: "experiment-5-order".to_owned(),
-        caption: "Order of arrival by order of grant: a queue is a straight line; a point above it has \
-             overtaken those below."
-            .to_owned(),
-        x: axis("order of grant"),
-        y: axis("order of arrival"),
-        lines: findings.arms.iter().map(line).collect(),
-    }
+        Figure {
+            name: format!("experiment-5-order-{}", arm.name().replace(", ", "-")),
+            caption: format!(
+                "{}: order of arrival by order of grant. A queue is a straight line; a point above it has \
+                 overtaken those below.",
+                arm.name()
+            ),
+            x: axis("order of grant"),
+            y: axis("order of arrival"),
+            lines: vec![Line { name: arm.name(), points: points.collect() }],
+        }
+    })
 }

@@ -4,13 +4,15 @@
 //! [`Experiment`] is the trait of all (`frame`), `registry` lists them by number, and `configuration` reads
 //! their files in `real/experiments/`. The experiments are [`pause_outlives_ttl`] (1), [`redlock_partition`]
 //! (2), [`safe_release`] (3), [`contention`] (4), [`fairness`] (5), [`ttl_sweep`] (6), [`ten_million`] (7),
-//! [`renewal`] (8) and [`sim_and_live`] (9). They share [`lab`](crate::lab); `page` makes the Markdown page.
+//! [`renewal`] (8) and [`sim_and_live`] (9). They share [`lab`](crate::lab); `page` makes the
+//! Markdown page, which begins with the lab's `objectives`.
 
 mod configuration;
 pub mod contention;
 mod error;
 pub mod fairness;
 mod frame;
+mod objectives;
 mod page;
 pub mod pause_outlives_ttl;
 pub mod redlock_partition;

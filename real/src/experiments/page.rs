@@ -1,14 +1,19 @@
-//! The page of all experiments.
+//! The pages of the results: that of all experiments, and that of the long runs.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{ALL, ExperimentError, Registered};
+use super::{ALL, ExperimentError, Registered, objectives};
+use crate::chaos::{self, ChaosPageError};
 use crate::lab::{LabError, keep_text};
 
-/// The page's name in its folder.
+/// The names of the pages in their folder.
 const PAGE: &str = "experiments.md";
+const LONG_RUNS: &str = "chaos.md";
+
+/// The folder of the reports of the long runs, in that of the results.
+const CHAOS: &str = "chaos";
 
 /// Why the page can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -24,26 +29,31 @@ pub enum PageError {
     /// A file can't be read or written.
     #[error(transparent)]
     File(#[from] LabError),
+    /// The report of a long run is invalid.
+    #[error(transparent)]
+    Chaos(#[from] ChaosPageError),
     /// A figure can't be drawn.
     #[error("{0}")]
     Figure(String),
 }
 
-/// The page and its figures: each file's name, relative to the page's folder, and its contents.
+/// The pages and their figures: each file's name, relative to the page's folder, and its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     files: BTreeMap<String, String>,
 }
 
 impl Page {
-    /// Makes the page from the files `experiment-N.json` in the folder `results`.
+    /// Makes the page of the experiments from the files `experiment-N.json` in the folder `results`, and that
+    /// of the long runs from the files in its folder `chaos`.
     ///
     /// # Errors
     ///
-    /// [`PageError`]. An experiment without results is no error: the page says that there are none.
+    /// [`PageError`]. An experiment without results is no error: the page says that there are none. Without
+    /// the folder there is no page of long runs.
     pub fn of(results: &Path) -> Result<Self, PageError> {
         let mut files = BTreeMap::new();
-        let mut text = HEAD.to_owned();
+        let mut text = HEAD.to_owned() + &objectives::section(results);
         for experiment in ALL {
             let path = results.join(format!("experiment-{}.json", experiment.number()));
             let Ok(record) = fs::read_to_string(&path) else {
@@ -59,6 +69,9 @@ impl Page {
             }
         }
         files.insert(PAGE.to_owned(), text);
+        if let Some(text) = chaos::page(&results.join(CHAOS))? {
+            files.insert(LONG_RUNS.to_owned(), text);
+        }
         Ok(Self { files })
     }
 

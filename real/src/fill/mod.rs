@@ -4,6 +4,7 @@
 //! connections. [`etcd`] does the same for etcd. The keys are those of [`dlock::redis`]: each lock made here
 //! is held.
 
+mod by_lock;
 pub mod etcd;
 
 use std::io;
@@ -44,6 +45,20 @@ pub struct Fill {
     pub spread: Duration,
     /// The fencing counters to make.
     pub counters: Counters,
+    /// Who makes the locks.
+    pub way: Way,
+}
+
+/// Who makes the locks of a fill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// The commands of an acquire, in pipelines: as many as the server can take, with the owner tokens of the
+    /// seed.
+    #[default]
+    Commands,
+    /// The lock itself, by its script. It draws the owner tokens.
+    Lock,
 }
 
 /// The fencing counters.
@@ -56,6 +71,20 @@ pub enum Counters {
     Key,
     /// This number of counters, shared by all keys.
     Shards(u64),
+    /// A counter for each hash slot: those of [`TokenSource::Shared`].
+    ///
+    /// [`TokenSource::Shared`]: dlock::redis::TokenSource::Shared
+    Slots,
+}
+
+impl Way {
+    /// Returns its name, as `--way` takes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::Lock => "lock",
+        }
+    }
 }
 
 /// The result.
@@ -94,6 +123,23 @@ pub enum FillError {
     /// A number is zero.
     #[error("{0} is zero: set it above zero")]
     Zero(&'static str),
+    /// The lock has no such counters, or only the lock has them.
+    #[error("--way {} can't make these counters: {help}", way.as_str())]
+    Counters {
+        /// Who makes the locks.
+        way: Way,
+        /// What to do.
+        help: &'static str,
+    },
+    /// The lock was not acquired.
+    #[error("a lock was not made: {0}")]
+    Acquire(#[from] dlock::AcquireError),
+    /// The server's address or the TTL is invalid.
+    #[error(transparent)]
+    Setup(#[from] dlock::SetupError),
+    /// The TTL is invalid.
+    #[error(transparent)]
+    Options(#[from] dlock::OptionsError),
 }
 
 /// Fills the server and calls `on_batch` after each batch with the number of its locks.
@@ -108,12 +154,26 @@ pub async fn fill(runtime: &TokioRuntime, fill: Fill, on_batch: impl Fn(u64)) ->
     if fill.counters == Counters::Shards(0) {
         return Err(FillError::Zero("the number of shards"));
     }
+    match (fill.way, fill.counters) {
+        (way @ Way::Commands, Counters::Slots) => {
+            return Err(FillError::Counters { way, help: "give --way lock for a counter each slot" });
+        }
+        (way @ Way::Lock, Counters::Shards(_)) => {
+            return Err(FillError::Counters { way, help: "give --counters slots for shared ones" });
+        }
+        _ => {}
+    }
     metrics::describe_counter!(FILLED, "Locks that were filled in");
     let mut asking = connect(runtime, &fill.server).await?;
     let before = census(&mut asking).await?;
     let begun = runtime.now();
-    let connections = (0..CONNECTIONS).map(|first| fill_batches(runtime, &fill, first, &on_batch));
-    try_join_all(connections).await?;
+    match fill.way {
+        Way::Commands => {
+            let connections = (0..CONNECTIONS).map(|first| fill_batches(runtime, &fill, first, &on_batch));
+            try_join_all(connections).await?;
+        }
+        Way::Lock => by_lock::fill(runtime, &fill, &on_batch).await?,
+    }
     let took = runtime.now().saturating_since(begun);
     let after = census(&mut asking).await?;
     let (keys_added, bytes_added) = (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
@@ -154,7 +214,8 @@ fn compose(fill: &Fill, batch: u64) -> Result<(Pipeline, u64), KeyError> {
         let ttl = ttl.to_string();
         pipeline.cmd("SET").arg(key.owner_key()).arg(owner).arg("NX").arg("PX").arg(ttl).ignore();
         match fill.counters {
-            Counters::None => {}
+            // Slots are the lock's own.
+            Counters::None | Counters::Slots => {}
             Counters::Key => drop(pipeline.cmd("INCR").arg(key.fence_key()).ignore()),
             Counters::Shards(shards) => {
                 let shard = LockKey::new(&fill.key, &format!("shard-{}", number % shards))?;

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::LabError;
 use super::fleet::Fleet;
-use crate::contend::{Arm, Load, Report, contend};
+use crate::contend::{Arm, Arrivals, Load, Report, contend};
 use crate::place::Place;
 use crate::primitive::Primitive;
 use crate::systems::System;
@@ -22,6 +22,10 @@ pub(crate) struct HotKey<'a> {
     pub(crate) contenders: u64,
     /// Attempts a second.
     pub(crate) rate: f64,
+    /// How the attempts arrive.
+    pub(crate) arrivals: Arrivals,
+    /// The time since it was due after which an attempt gives up.
+    pub(crate) patience: Option<Duration>,
     pub(crate) work: Span,
     pub(crate) ttl: Span,
     pub(crate) lasts: Span,
@@ -43,6 +47,8 @@ impl HotKey<'_> {
             key: self.key.to_owned(),
             keys: 1,
             rate: self.rate,
+            arrivals: self.arrivals,
+            patience: self.patience,
             lasts: self.lasts.0,
             polled: self.polled,
             fenced: true,

@@ -1,4 +1,4 @@
-//! Statistics of a few numbers.
+//! Statistics of a few numbers, and how sure they are.
 
 /// Returns the median: the middle value, or the mean of the two in the middle.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
@@ -10,6 +10,46 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
         count if count % 2 == 1 => Some(sorted[middle]),
         _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
     }
+}
+
+/// The quantile of the normal distribution for intervals with a confidence of 95 %.
+const Z: f64 = 1.959_964;
+
+/// Returns the interval that has the share of all possible runs, of which `hits` of `runs` were hits, with a
+/// confidence of 95 %.
+///
+/// Source: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927).
+pub(crate) fn share_interval(hits: u32, runs: u32) -> (f64, f64) {
+    if runs == 0 {
+        return (0.0, 1.0);
+    }
+    let (runs, share) = (f64::from(runs), f64::from(hits) / f64::from(runs));
+    let middle = share + Z * Z / (2.0 * runs);
+    let half = Z * (share * (1.0 - share) / runs + Z * Z / (4.0 * runs * runs)).sqrt();
+    let all = 1.0 + Z * Z / runs;
+    (((middle - half) / all).max(0.0), ((middle + half) / all).min(1.0))
+}
+
+/// Returns two of the values between which the median of all possible ones is, with a confidence of 95 % at
+/// least, whatever their distribution; `None` if they are too few to say so.
+///
+/// Source: the interval by order statistics, Conover, "Practical Nonparametric Statistics", section 3.2.
+pub(crate) fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    // The chance that at most `low` of the values are below the median: half of what may be wrong.
+    let (mut ways, mut below, mut low) = (1.0, 0.0, 0);
+    let all = 2_f64.powi(i32::try_from(sorted.len()).ok()?);
+    for rank in 0..sorted.len() {
+        below += ways / all;
+        if below > 0.025 {
+            break;
+        }
+        low = rank + 1;
+        ways *= (sorted.len() - rank) as f64 / (rank + 1) as f64;
+    }
+    let first = low.checked_sub(1)?;
+    Some((*sorted.get(first)?, *sorted.get(sorted.len() - 1 - first)?))
 }
 
 /// Returns the largest value.
@@ -26,5 +66,23 @@ mod tests {
         assert_eq!((median(&[]), most(&[])), (None, None));
         assert_eq!((median(&[3.0, 1.0, 2.0]), most(&[3.0, 1.0, 2.0])), (Some(2.0), Some(3.0)));
         assert_eq!(median(&[4.0, 1.0]), Some(2.5));
+    }
+
+    #[test]
+    fn a_share_has_the_interval_of_wilson() {
+        let (low, high) = share_interval(0, 30);
+        assert!(low.abs() < 1e-9 && (high - 0.1135).abs() < 1e-3, "{low} {high}");
+        let (low, high) = share_interval(15, 30);
+        assert!((low - 0.3315).abs() < 1e-3 && (high - 0.6685).abs() < 1e-3, "{low} {high}");
+        assert_eq!(share_interval(0, 0), (0.0, 1.0));
+    }
+
+    #[test]
+    fn a_median_is_between_two_of_the_values() {
+        let values: Vec<_> = (1..=30).map(f64::from).collect();
+        // The table in Conover: for 30 values the 10th and the 21st.
+        assert_eq!(median_interval(&values), Some((10.0, 21.0)));
+        assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), Some((1.0, 6.0)));
+        assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), None, "5 values say it with 94 %");
     }
 }

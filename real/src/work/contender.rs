@@ -1,4 +1,5 @@
-//! A contender: its rounds, until it is asked to stop.
+//! A contender: its rounds, until it is asked to stop. A round then drops its acquire, which releases in the
+//! background; once it holds the lock it drops its section, and releases.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -101,9 +102,6 @@ impl<T: Fn(Done)> Contender<'_, T> {
             }
         }
     }
-
-    // Asked to stop, a round drops an acquire, which then releases in the background; once it holds the lock
-    // it drops the section, and releases.
 
     async fn locked(&self, worker: &LiveWorker, job: &Job) -> Option<End> {
         Some(match self.stop.or(worker.acquire(job)).await? {

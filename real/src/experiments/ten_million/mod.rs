@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use self::etcd::{Growth, Held};
 use self::redis::{Curve, Memory};
 use super::{Experiment, ExperimentError};
-use crate::fill::Counters;
+use crate::fill::{Counters, Way};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 
 /// The default limit of etcd's database (`--quota-backend-bytes`).
@@ -69,8 +69,14 @@ impl Experiment for TenMillion {
                 "set keys, shards, etcd_keys, etcd_rounds and every above zero".to_owned(),
             ));
         }
-        let counters = [Counters::None, Counters::Key, Counters::Shards(configuration.shards)];
-        let memory = counters.into_iter().map(|counters| redis::memory(configuration, counters));
+        let arms = [
+            (Counters::None, Way::Commands),
+            (Counters::Key, Way::Commands),
+            (Counters::Shards(configuration.shards), Way::Commands),
+            (Counters::Key, Way::Lock),
+            (Counters::Slots, Way::Lock),
+        ];
+        let memory = arms.into_iter().map(|(counters, way)| redis::memory(configuration, counters, way));
         let memory = memory.collect::<Result<_, _>>()?;
         let expiry = [true, false].into_iter().map(|active| redis::expire(configuration, active));
         let expiry = expiry.collect::<Result<_, _>>()?;
@@ -91,7 +97,8 @@ impl Experiment for TenMillion {
 }
 
 fn expect_of_memory(section: &mut Section, findings: &Findings) {
-    let of = |counters| findings.memory.iter().find(|memory| memory.counters == counters);
+    let by = |way| findings.memory.iter().filter(move |memory| memory.way == way);
+    let of = |counters| by(Way::Commands).find(|memory| memory.counters == counters);
     let per_lock = |counters| of(counters).map_or(f64::NAN, |memory| memory.bytes_per_lock);
     let sharded = findings.memory.iter().find(|memory| matches!(memory.counters, Counters::Shards(_)));
     let (none, each) = (per_lock(Counters::None), per_lock(Counters::Key));
@@ -106,6 +113,22 @@ fn expect_of_memory(section: &mut Section, findings: &Findings) {
          locks come from one counter: they still grow for each lock, with gaps.",
         each * 1e7 / 1e9,
     ));
+    let by_lock = |counters| by(Way::Lock).find(|memory| memory.counters == counters);
+    if let (Some(own), Some(slots)) = (by_lock(Counters::Key), by_lock(Counters::Slots)) {
+        section.expect(
+            "locks made by the lock's own script take the memory of those made by its commands, within 5 %",
+            (own.bytes_per_lock - each).abs() <= each / 20.0,
+        );
+        section.expect(
+            "a counter for each hash slot saves most of what a counter for each lock costs, too",
+            slots.bytes_per_lock - none < (own.bytes_per_lock - none) / 2.0,
+        );
+        section.remarks.push(format!(
+            "With `TokenSource::Shared` a lock takes {:.0} bytes, its token is kept beside its owner, and the \
+             server grants {:.0} a second; with a counter of its own {:.0} bytes and {:.0} a second.",
+            slots.bytes_per_lock, slots.per_second, own.bytes_per_lock, own.per_second,
+        ));
+    }
     if let Some(memory) = of(Counters::None) {
         section.remarks.push(format!(
             "`MEMORY USAGE` says {} bytes for a lock's key, {:.0} less than `used_memory` grew by: it leaves \
@@ -186,16 +209,18 @@ fn expect_of_etcd(section: &mut Section, findings: &Findings) {
 fn memory_table(findings: &Findings) -> Table {
     let mut table = Table::new(
         "Redis: growth of used_memory of an empty server.",
-        &["counters", "locks", "keys", "bytes a lock", "MEMORY USAGE", "filled/s"],
+        &["counters", "made by", "locks", "keys", "bytes a lock", "MEMORY USAGE", "filled/s"],
     );
     for memory in &findings.memory {
         let counters = match memory.counters {
             Counters::None => "none".to_owned(),
             Counters::Key => "one each".to_owned(),
             Counters::Shards(shards) => format!("{shards} shared"),
+            Counters::Slots => "one a hash slot".to_owned(),
         };
         table.row([
             counters,
+            if memory.way == Way::Lock { "the lock" } else { "commands" }.to_owned(),
             memory.locks.to_string(),
             memory.keys.to_string(),
             format!("{:.1}", memory.bytes_per_lock),

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::Configuration;
 use crate::experiments::ExperimentError;
-use crate::fill::{Counters, Fill, Filled, fill};
+use crate::fill::{Counters, Fill, Filled, Way, fill};
 use crate::servers::{Persistence, Redis, Stage, ask};
 use dlock::TokioRuntime;
 
@@ -22,6 +22,8 @@ const ASKED: u64 = 1000;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) counters: Counters,
+    #[serde(default)]
+    pub(super) way: Way,
     pub(super) locks: u64,
     /// Keys of the server, counters included.
     pub(super) keys: u64,
@@ -71,17 +73,22 @@ impl Curve {
 }
 
 /// Fills a server and measures the cost.
-pub(super) fn memory(configuration: &Configuration, counters: Counters) -> Result<Memory, ExperimentError> {
+pub(super) fn memory(
+    configuration: &Configuration,
+    counters: Counters,
+    way: Way,
+) -> Result<Memory, ExperimentError> {
     let stage = Stage::new()?;
     let redis = Redis::start(&stage, "redis", Persistence::None)?;
     let (filled, _) = block_on(async {
         let runtime = TokioRuntime::new(Handle::current());
-        fill_with(&runtime, &redis, configuration, counters, configuration.ttl.0).await
+        fill_with(&runtime, &redis, configuration, (counters, way), configuration.ttl.0).await
     })?;
     let first = LockKey::new(KEY, "0").map_err(|error| failed(&error))?;
     let usage = number(&redis, &format!("MEMORY USAGE {}", first.owner_key()))?;
     Ok(Memory {
         counters,
+        way,
         locks: configuration.keys,
         keys: filled.keys_added,
         bytes_per_lock: filled.bytes_per_lock(),
@@ -97,7 +104,7 @@ async fn fill_with(
     runtime: &TokioRuntime,
     redis: &Redis,
     configuration: &Configuration,
-    counters: Counters,
+    (counters, way): (Counters, Way),
     ttl: Duration,
 ) -> Result<(Filled, Progress), ExperimentError> {
     let order = Fill {
@@ -108,6 +115,7 @@ async fn fill_with(
         ttl,
         spread: Duration::ZERO,
         counters,
+        way,
     };
     let progress = RefCell::new(Progress::new());
     let on_batch = |locks| {
@@ -129,7 +137,8 @@ pub(super) fn expire(configuration: &Configuration, active: bool) -> Result<Curv
             order(&redis, "DEBUG SET-ACTIVE-EXPIRE 0")?;
         }
         let ttl = configuration.expiry_ttl.0;
-        let (_, progress) = fill_with(&runtime, &redis, configuration, Counters::None, ttl).await?;
+        let (_, progress) =
+            fill_with(&runtime, &redis, configuration, (Counters::None, Way::Commands), ttl).await?;
         Watch { redis: &redis, runtime, configuration, progress }.curve(active).await
     })
 }

@@ -1,0 +1,305 @@
+//! The report of experiment 4.
+
+use history::Span;
+
+use super::{Configuration, Findings, Point};
+use crate::lab::load::failures;
+use crate::report::{Axis, Figure, Line, Scale, Section, Table};
+use crate::systems::System;
+
+/// A larger load raises the throughput if it does so by more than this factor, the noise of the machine.
+const NOISE: f64 = 1.15;
+/// The throughput has fallen if it was higher by more than this factor.
+const FALL: f64 = 1.05;
+/// The factor by which the mean wait may differ from that of the model.
+const MODEL: f64 = 2.0;
+/// A load is compared with the model if the lock is busy for a share of the time between these: below, there
+/// is hardly a wait; above, a mean over one run says little.
+const COMPARED: (f64, f64) = (0.3, 0.85);
+/// A difference of this many milliseconds is none: a timer counts whole milliseconds.
+const GRAIN_MS: f64 = 3.0;
+/// The contenders of the lab's objective for a hot key.
+const OBJECTIVE: u64 = 200;
+
+pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
+    let mut section = Section {
+        tables: vec![below_table(findings), beyond_table(configuration, findings)],
+        figures: figures(configuration, findings),
+        ..Section::default()
+    };
+    section.expect(
+        "no system served more than 1 / work",
+        // The last critical section may begin just before the end and outlast it.
+        configuration.loads.iter().all(|loads| {
+            let more = 1.0 / loads.lasts.0.as_secs_f64().max(f64::EPSILON);
+            let of_work = findings.points.iter().filter(|point| point.work == loads.work);
+            let ceiling = 1.0 / loads.work.0.as_secs_f64();
+            of_work.clone().all(|point| point.served_per_second <= ceiling + more)
+        }),
+    );
+    let curves = || findings.curves(configuration);
+    section.expect(
+        "where waiters are woken, more contenders than a lock can serve bought no more throughput",
+        curves().filter(|points| !polls(points)).all(|points| is_flat_when_full(&points)),
+    );
+    section.expect(
+        "and below that number, the mean wait was that of a queue with one server and random arrivals, \
+         within a factor of two",
+        curves().filter(|points| !polls(points)).all(|points| is_as_modelled(&points)),
+    );
+    let first = configuration.loads.first().map(|loads| loads.work);
+    let of_first = |points: &Vec<&Point>| points.first().map(|point| point.work) == first;
+    section.remarks.extend(curves().filter(of_first).filter_map(|points| objective(configuration, &points)));
+    section.remarks.extend(curves().filter(of_first).filter_map(|points| polling(&points)));
+    section.remarks.extend(curves().filter_map(|points| fall(&points)));
+    section.remarks.extend(findings.points.iter().filter_map(|point| {
+        let (system, contenders) = (point.system.as_str(), point.contenders);
+        failures(
+            &format!("{system} with {contenders} contenders and work of {}", point.work),
+            &point.failures,
+        )
+    }));
+    section
+}
+
+impl Findings {
+    /// Returns the points of each system and duration of work.
+    fn curves<'a>(&'a self, configuration: &'a Configuration) -> impl Iterator<Item = Vec<&'a Point>> {
+        let works = configuration.loads.iter().map(|loads| loads.work);
+        works.flat_map(move |work| configuration.systems.iter().map(move |system| self.of(*system, work)))
+    }
+
+    fn of(&self, system: System, work: Span) -> Vec<&Point> {
+        self.points.iter().filter(|point| point.system == system && point.work == work).collect()
+    }
+}
+
+fn is_flat_when_full(points: &[&Point]) -> bool {
+    let full = points.windows(2).filter(|pair| pair[0].is_full());
+    full.into_iter().all(|pair| pair[1].served_per_second <= NOISE * pair[0].served_per_second)
+}
+
+fn polls(points: &[&Point]) -> bool {
+    points.iter().any(|point| point.polls())
+}
+
+/// Returns the time of a section and of the change to the next, in seconds: the shortest of the loads beyond
+/// the capacity.
+fn cycle_of(points: &[&Point]) -> Option<f64> {
+    points.iter().filter_map(|point| point.cycle()).min_by(f64::total_cmp)
+}
+
+fn is_as_modelled(points: &[&Point]) -> bool {
+    let Some(cycle) = cycle_of(points) else { return false };
+    points.iter().filter(|point| !point.is_full()).all(|point| {
+        let busy = point.offered_per_second * cycle;
+        let Some(predicted) =
+            point.predicted_wait_ms(cycle).filter(|_| busy > COMPARED.0 && busy < COMPARED.1)
+        else {
+            return true;
+        };
+        let waited = point.mean_ms;
+        waited <= predicted * MODEL + GRAIN_MS && waited >= predicted / MODEL - GRAIN_MS
+    })
+}
+
+/// Answers the lab's objective: the latency with 200 contenders, and what limits it.
+fn objective(configuration: &Configuration, points: &[&Point]) -> Option<String> {
+    let point = points.iter().find(|point| point.contenders == OBJECTIVE)?;
+    let (cycle, work) = (cycle_of(points)?, point.work);
+    let (name, Point { p50_ms, p99_ms, p999_ms, offered_per_second, attempts, .. }) =
+        (point.system.as_str(), point);
+    let change_ms = (cycle - work.0.as_secs_f64()).max(0.0) * 1e3;
+    let least = points.iter().min_by_key(|point| point.contenders)?;
+    let ceiling = 1.0 / cycle;
+    let limit = format!(
+        "What limits it is that sections exclude each other: with work of {work} and {change_ms:.1} ms from \
+         its end to the next grant, {ceiling:.3} a second fit, and the {offered_per_second:.3} that were \
+         offered kept the lock busy for {:.0} % of the time. Requests are no limit: with {} contenders the \
+         median is {:.1} ms",
+        100.0 * (offered_per_second * cycle).min(1.0),
+        least.contenders,
+        least.p50_ms,
+    );
+    let latency = if point.is_full() {
+        let patience = (work.0 * configuration.patience).as_secs_f64();
+        format!(
+            "had no latency, since they wanted more than fits: {} gave up after {patience} s",
+            point.abandoned
+        )
+    } else {
+        format!("acquired in {p50_ms:.1} ms (p50), {p99_ms:.1} ms (p99) and {p999_ms:.1} ms (p99.9)")
+    };
+    Some(format!(
+        "On {name} with work of {work}, {OBJECTIVE} contenders with {attempts} attempts {latency}. {limit}."
+    ))
+}
+
+/// Explains why a lock whose waiters poll serves more if more of them wait, if it does.
+fn polling(points: &[&Point]) -> Option<String> {
+    let full: Vec<_> = points.iter().filter(|point| point.polls() && point.is_full()).collect();
+    let (few, many) = (full.first()?, full.last()?);
+    (many.served_per_second > NOISE * few.served_per_second).then(|| {
+        format!(
+            "On {} waiters poll at random times. With {} contenders {:.1} sections a second were served, and \
+             with {} {:.1}: the more of them poll, the sooner one asks after a release. Some gave up long \
+             before the lock was full.",
+            few.system.as_str(),
+            few.contenders,
+            few.served_per_second,
+            many.contenders,
+            many.served_per_second,
+        )
+    })
+}
+
+/// Explains why the largest load served less than a smaller one, if it did.
+fn fall(points: &[&Point]) -> Option<String> {
+    let last = *points.last()?;
+    let best = points.iter().max_by(|a, b| a.served_per_second.total_cmp(&b.served_per_second))?;
+    if last.served_per_second * FALL >= best.served_per_second {
+        return None;
+    }
+    Some(format!(
+        "On {} with work of {}, {} contenders were served {:.1} a second, and {} only {:.1}: {:.1}, \
+         {:.1} and {:.1} in the three thirds of the load, in which {} attempts failed. A release took \
+         {:.1} ms against {:.1} ms.",
+        last.system.as_str(),
+        last.work,
+        best.contenders,
+        best.served_per_second,
+        last.contenders,
+        last.served_per_second,
+        last.served_first_per_second,
+        last.served_middle_per_second(),
+        last.served_last_per_second,
+        last.failed,
+        last.release_p50_ms,
+        best.release_p50_ms,
+    ))
+}
+
+fn below_table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "Loads that were served: over all attempts, from the time at which each was due. M/D/1 is the mean \
+         wait that the model predicts.",
+        &[
+            "system",
+            "work",
+            "contenders",
+            "attempts",
+            "offered/s",
+            "mean ms",
+            "M/D/1 ms",
+            "p50 ms",
+            "p99 ms",
+            "p99.9 ms",
+        ],
+    );
+    for point in findings.points.iter().filter(|point| !point.is_full()) {
+        let cycle = cycle_of(&findings.of(point.system, point.work));
+        let predicted = cycle.and_then(|cycle| point.predicted_wait_ms(cycle));
+        table.row([
+            point.system.as_str().to_owned(),
+            point.work.to_string(),
+            point.contenders.to_string(),
+            point.attempts.to_string(),
+            format!("{:.2}", point.offered_per_second),
+            format!("{:.1}", point.mean_ms),
+            predicted.map_or_else(String::new, |predicted| format!("{predicted:.1}")),
+            format!("{:.1}", point.p50_ms),
+            format!("{:.1}", point.p99_ms),
+            format!("{:.1}", point.p999_ms),
+        ]);
+    }
+    table
+}
+
+fn beyond_table(configuration: &Configuration, findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "Loads beyond the capacity: there is no latency, only a queue that grows. The first attempt gave up \
+         after the given time; a queue in the order of arrival would have kept it until the expected one.",
+        &[
+            "system",
+            "work",
+            "contenders",
+            "offered/s",
+            "served/s",
+            "first third/s",
+            "last third/s",
+            "growth/s",
+            "gave up",
+            "first after s",
+            "expected s",
+        ],
+    );
+    for point in findings.points.iter().filter(|point| point.is_full()) {
+        let patience = (point.work.0 * configuration.patience).as_secs_f64();
+        let seconds = |time: Option<f64>| time.map_or_else(String::new, |time| format!("{time:.1}"));
+        table.row([
+            point.system.as_str().to_owned(),
+            point.work.to_string(),
+            point.contenders.to_string(),
+            format!("{:.2}", point.offered_per_second),
+            format!("{:.2}", point.served_per_second),
+            format!("{:.2}", point.served_first_per_second),
+            format!("{:.2}", point.served_last_per_second),
+            format!("{:.2}", point.growth_per_second()),
+            point.abandoned.to_string(),
+            seconds(point.first_abandoned_s),
+            seconds(point.expected_abandoned_s(patience)),
+        ]);
+    }
+    table
+}
+
+/// The curves are those of the first duration of work, which has the most numbers of contenders.
+fn figures(configuration: &Configuration, findings: &Findings) -> Vec<Figure> {
+    let Some(loads) = configuration.loads.first() else { return Vec::new() };
+    let work = loads.work;
+    let axis = |label: &str, scale| Axis { label: label.to_owned(), scale };
+    let line = |system: System, name: &str, of: fn(&Point) -> f64| {
+        let below = findings.of(system, work).into_iter().filter(|point| !point.is_full());
+        let points = below.map(|point| (point.offered_per_second, of(point))).collect();
+        Line { name: format!("{} {name}", system.as_str()), points }
+    };
+    let systems = &configuration.systems;
+    let latency = systems.iter().flat_map(|&system| {
+        [line(system, "p50", |point| point.p50_ms), line(system, "p99", |point| point.p99_ms)]
+    });
+    let tail = systems.iter().map(|&system| line(system, "p99.9", |point| point.p999_ms));
+    let throughput = systems.iter().map(|&system| {
+        let points = findings.of(system, work).into_iter();
+        let points = points.map(|point| (point.contenders as f64, point.served_per_second)).collect();
+        Line { name: system.as_str().to_owned(), points }
+    });
+    let of_latency = |name: &str, caption: String, lines: Vec<Line>| Figure {
+        name: name.to_owned(),
+        caption,
+        x: axis("offered, per second", Scale::Linear),
+        y: axis("acquire, in ms", Scale::Log),
+        lines,
+    };
+    vec![
+        of_latency(
+            "experiment-4-latency",
+            format!("Latency of an acquire, work of {work}, by the offered load, as far as it was served."),
+            latency.collect(),
+        ),
+        of_latency(
+            "experiment-4-tail",
+            "The same loads: the latency that one attempt in a thousand exceeds.".to_owned(),
+            tail.collect(),
+        ),
+        Figure {
+            name: "experiment-4-throughput".to_owned(),
+            caption:
+                "Critical sections a second, by the number of contenders: beyond the bend of a curve, more \
+                 contenders only wait longer."
+                    .to_owned(),
+            x: axis("contenders", Scale::Log),
+            y: axis("served, per second", Scale::Linear),
+            lines: throughput.collect(),
+        },
+    ]
+}

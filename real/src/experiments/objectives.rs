@@ -1,0 +1,207 @@
+//! The lab's objectives, each with the answer that the results give.
+//!
+//! Source: the lab text, section 5.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::report::Table;
+
+/// Returns the section of the page: the table, made from the files in the folder `results`.
+pub(super) fn section(results: &Path) -> String {
+    let results = Results { folder: results };
+    let mut table = Table::new("", &["objective", "target", "answer", "evidence"]);
+    let none = || "no results yet".to_owned();
+    for (objective, target, answer, evidence) in [
+        (
+            "p99 of an acquire, Redis, nobody contends",
+            "under 3 ms",
+            results.uncontended(),
+            "[peers](peers.md)",
+        ),
+        (
+            "p99 of an acquire, a hot key, 200 contenders",
+            "report it, and what limits it",
+            results.hot_key(),
+            "[experiment 4](#4-acquisition-latency-against-contention)",
+        ),
+        (
+            "two writers accepted at the same time",
+            "none, with fencing",
+            results.violations(),
+            "[the long runs](chaos.md)",
+        ),
+        (
+            "a stale write after a pause longer than the TTL",
+            "refused by the resource",
+            results.stale_writes(),
+            "[experiment 1](#1-pause-longer-than-the-ttl)",
+        ),
+        (
+            "sections a second on a hot key",
+            "at most 1 / (work + acquire + release)",
+            results.throughput(),
+            "[experiment 4](#4-acquisition-latency-against-contention)",
+        ),
+        (
+            "fairness",
+            "report it",
+            results.fairness(),
+            "[experiment 5](#5-fairness-order-of-arrival-order-of-grant)",
+        ),
+        (
+            "safe release",
+            "never another's lock",
+            results.releases(),
+            "[experiment 3](#3-get-and-del-against-the-script)",
+        ),
+    ] {
+        table.row([
+            objective.to_owned(),
+            target.to_owned(),
+            answer.unwrap_or_else(none),
+            evidence.to_owned(),
+        ]);
+    }
+    format!("\n## The objectives of the lab\n\n{}", table.markdown())
+}
+
+struct Results<'a> {
+    folder: &'a Path,
+}
+
+impl Results<'_> {
+    fn read(&self, file: &str) -> Option<Value> {
+        serde_json::from_str(&fs::read_to_string(self.folder.join(file)).ok()?).ok()
+    }
+
+    fn findings(&self, number: u32, of: &str) -> Option<Vec<Value>> {
+        let mut record = self.read(&format!("experiment-{number}.json"))?;
+        serde_json::from_value(record["findings"][of].take()).ok()
+    }
+
+    fn uncontended(&self) -> Option<String> {
+        let rows = self.read("peers.json")?;
+        let is_ours = |row: &&Value| row["scenario"] == "uncontended" && row["peer"] == "dlock, Redis";
+        let row = rows["rows"].as_array()?.iter().find(is_ours)?;
+        let p99 = row["acquire_p99_ns"].as_f64()? / 1e6;
+        Some(format!("{p99:.2} ms: {}", if p99 < 3.0 { "it holds" } else { "it does not hold" }))
+    }
+
+    /// The points of experiment 4 with the first duration of work.
+    fn points(&self) -> Option<Vec<Value>> {
+        let mut points = self.findings(4, "points")?;
+        let work = points.first()?["work"].clone();
+        points.retain(|point| point["work"] == work);
+        Some(points)
+    }
+
+    fn hot_key(&self) -> Option<String> {
+        let points = self.points()?;
+        let of = |point: &Value| {
+            let system = point["system"].as_str()?;
+            let p99 = point["p99_ms"].as_f64()?;
+            Some(if point["abandoned"] == 0 {
+                format!("{system} {p99:.0} ms")
+            } else {
+                format!("{system} none, more than it can serve")
+            })
+        };
+        let points: Vec<_> = points.iter().filter(|point| point["contenders"] == 200).collect();
+        let offered = points.first()?["offered_per_second"].as_f64()?;
+        let work = points.first()?["work"].as_str()?;
+        let answers: Vec<_> = points.iter().filter_map(|point| of(point)).collect();
+        Some(format!(
+            "{}, with {offered:.0} attempts a second and work of {work}; sections exclude each other: the limit \
+             is the work and the change to the next holder, not the server",
+            answers.join(", ")
+        ))
+    }
+
+    fn violations(&self) -> Option<String> {
+        let mut reports = Vec::new();
+        for entry in fs::read_dir(self.folder.join("chaos")).ok()? {
+            let report: Value = serde_json::from_str(&fs::read_to_string(entry.ok()?.path()).ok()?).ok()?;
+            if report["configuration"]["fence"] == "on" {
+                reports.push(report);
+            }
+        }
+        let count = |kind: &str| -> u64 {
+            reports.iter().filter_map(|report| report["verdicts"][kind]["all"].as_u64()).sum()
+        };
+        let writes = count("stale_write") + count("late_write") + count("lost_update");
+        let accepted: u64 = reports.iter().filter_map(|report| report["writes_accepted"].as_u64()).sum();
+        Some(format!(
+            "{writes} in {} runs of ten minutes of faults, in which {accepted} writes were accepted",
+            reports.len()
+        ))
+    }
+
+    fn stale_writes(&self) -> Option<String> {
+        let arms = self.findings(1, "arms")?;
+        let (all, of) = (
+            |fence: &str| arms.iter().filter(|arm| arm["fence"] == fence).count(),
+            |fence: &str, field: &str| {
+                let is_by_a = |writes: &Value| {
+                    writes.as_array().is_some_and(|writes| {
+                        writes.iter().any(|write| write.as_str().is_some_and(|write| write.starts_with("a:")))
+                    })
+                };
+                arms.iter().filter(|arm| arm["fence"] == fence && is_by_a(&arm[field])).count()
+            },
+        );
+        Some(format!(
+            "refused in {} of {} runs with fencing, accepted in {} of {} without",
+            of("on", "refused"),
+            all("on"),
+            of("off", "accepted"),
+            all("off")
+        ))
+    }
+
+    fn throughput(&self) -> Option<String> {
+        let points = self.points()?;
+        let most = points.iter().filter_map(|point| point["contenders"].as_u64()).max()?;
+        let of = |point: &Value| {
+            Some(format!("{} {:.1}", point["system"].as_str()?, point["served_per_second"].as_f64()?))
+        };
+        let fullest = points.iter().filter(|point| point["contenders"] == most);
+        let answers: Vec<_> = fullest.filter_map(of).collect();
+        let work = points.first()?["work"].as_str()?;
+        Some(format!("{} with work of {work} and {most} contenders", answers.join(", ")))
+    }
+
+    fn fairness(&self) -> Option<String> {
+        let arms = self.findings(5, "arms")?;
+        let of = |arm: &Value| {
+            let system = match (arm["system"].as_str()?, arm["polled"] == true) {
+                ("redis", true) => "redis by polling",
+                ("redis", false) => "redis",
+                (system, _) => system,
+            };
+            let waited = arm["wait_p99_ms"].as_f64()? / 1e3;
+            Some(format!("{system}: {} overtakings, p99 {waited:.1} s", arm["inversions"].as_u64()?))
+        };
+        Some(arms.iter().filter_map(of).collect::<Vec<_>>().join("; "))
+    }
+
+    fn releases(&self) -> Option<String> {
+        let arms = self.findings(3, "forced")?;
+        let of = |release: &str| {
+            let arms = || arms.iter().filter(|arm| arm["release"] == release);
+            let is_foreign = |arm: &&Value| {
+                arm["verdicts"]
+                    .as_array()
+                    .is_some_and(|verdicts| verdicts.contains(&"foreign_release".into()))
+            };
+            (arms().filter(is_foreign).count(), arms().count())
+        };
+        let ((foreign, forced), (script, scripts)) = (of("get_then_del"), of("script"));
+        Some(format!(
+            "GET and DEL deleted another's lock in {foreign} of {forced} forced runs, the script in {script} of \
+             {scripts}"
+        ))
+    }
+}
