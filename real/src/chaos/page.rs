@@ -33,7 +33,7 @@ pub enum ChaosPageError {
     },
 }
 
-/// What the page needs of a [`Report`].
+/// The parts of a [`Report`] that are on the page.
 #[derive(Debug, Deserialize)]
 struct Stored {
     command: String,
@@ -219,7 +219,7 @@ const HEAD: &str = "# The long runs
 `real chaos` runs workers as processes on live servers and strikes a fault every few seconds
 ([how](live.md#the-long-run)). `cargo run --release -p fencepost-real -- report` makes this page from the reports in
 `real/results/chaos/`, and `report --check` compares the two. Each run is ten minutes of faults, by a release build,
-eight of them at the same time on two cores.
+four to eight of them at the same time on two cores.
 
 An overlap is no violation: any lease allows it when its holder pauses for longer than the lease. Neither is a verdict
 that a fault explains: a Redis that has lost its data, or a replica that lagged, gives old tokens again, and has lost
