@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use history::Span;
 use real::experiments::{Settings, find};
-use real::lab::{keep_histories, keep_text, try_keep};
+use real::lab::{Machine, keep_histories, keep_text, try_keep};
 use real::systems::System;
 use toml::Value;
 
@@ -39,7 +39,7 @@ pub(crate) struct Experiment {
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
     /// The file for the raw results. By default real/results/experiment-N.json, of which docs/experiments.md
-    /// is made, or target/experiments/experiment-N.json if a flag changes the committed configuration.
+    /// is made and for which the load average must be at most 1, or target/experiments/experiment-N.json if a flag changes the committed configuration.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Keeps the history of each run in this folder, for `real audit`.
@@ -56,6 +56,9 @@ impl Experiment {
         real::logs::install(None)?;
         self.metrics.serve_aside("experiment")?;
         let settings = self.settings()?;
+        if given.is_none() && is_committed(&settings) {
+            Machine::this().must_be_idle()?;
+        }
         let out = given.unwrap_or_else(|| results(experiment.number(), &settings));
         try_keep(&out, &settings.file.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
         if let Some(folder) = &histories {
@@ -94,9 +97,12 @@ impl Experiment {
 /// Returns the file for the results of an experiment. The repository's own results are those of the committed
 /// configuration.
 fn results(number: u32, settings: &Settings) -> PathBuf {
-    let is_committed = settings.file.is_none() && settings.changes.is_empty();
-    let folder = if is_committed { "real/results" } else { "target/experiments" };
+    let folder = if is_committed(settings) { "real/results" } else { "target/experiments" };
     format!("{folder}/experiment-{number}.json").into()
+}
+
+fn is_committed(settings: &Settings) -> bool {
+    settings.file.is_none() && settings.changes.is_empty()
 }
 
 /// Returns the command line that repeats this command.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use dlock::TokioRuntime;
 use files::Parents;
-use real::lab::{keep, try_keep};
+use real::lab::{Machine, keep, try_keep};
 use real::peers::measure::{Configuration, PARTS, Results, TAKES};
 use real::peers::{OPTIONAL, compare};
 
@@ -57,7 +57,7 @@ pub(crate) struct Peers {
     /// out nor installed, the command exits with 1.
     #[arg(long, env = "DLOCK_WITHOUT", value_delimiter = ',', value_name = "NAME")]
     without: Vec<String>,
-    /// Also writes docs/peers.md.
+    /// Also writes docs/peers.md. The load average must be at most 1.
     #[arg(long)]
     write: bool,
     /// The file for the raw results. By default target/peers.json, or real/results/peers.json with --write.
@@ -95,6 +95,7 @@ impl Peers {
         let out = self.out.unwrap_or_else(|| if self.write { RESULTS } else { OWN_RESULTS }.into());
         try_keep(&out, &[])?;
         if self.write {
+            Machine::this().must_be_idle()?;
             files::try_outputs(&[Path::new(PAGE)], &[&out], Parents::Exist)?;
         }
         real::logs::install(None)?;
@@ -122,7 +123,7 @@ fn page(results: &Results) -> String {
     };
     format!(
         "# Peers, side by side\n\n`{}`\n\nOne run on {} cores ({}, Linux {}), all servers on the same \
-         machine. Each peer did the same work in {} slices, all in turns; acquires alone in {TAKES} times as \
+         machine; {software}. Each peer did the same work in {} slices, all in turns; acquires alone in {TAKES} times as \
          many.{left_out} Latencies of loopback move with the placement of threads on cores, so where single \
          requests are timed the Redis has a core and its client another, and a slice is done in {PARTS} \
          parts: read the ratios. A ratio is a *tie* where the middle halves of the two rows' slices overlap. \
@@ -142,6 +143,7 @@ fn page(results: &Results) -> String {
         machine.kernel,
         results.configuration.rounds,
         results.tables(),
+        software = results.software,
         poll = TokioRuntime::BUSY_POLL,
         permits = results.configuration.permits,
     )

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
 use super::configuration::{Settings, load};
-use crate::lab::Machine;
+use crate::lab::{Machine, Software};
 use crate::report::{Chapter, Section};
 
 /// An experiment of the lab.
@@ -49,6 +49,9 @@ struct Record<C, F> {
     /// The command that repeats the run.
     command: String,
     machine: Machine,
+    /// Older results have none.
+    #[serde(default)]
+    software: Option<Software>,
     configuration: C,
     as_expected: bool,
     findings: F,
@@ -108,12 +111,13 @@ impl<E: Experiment> Registered for E {
 
     fn run(&self, settings: &Settings, command: String) -> Result<Run, ExperimentError> {
         let configuration = load::<E::Configuration>(E::NUMBER, E::COMMITTED, settings)?;
-        let machine = Machine::this();
+        let (machine, software) = (Machine::this(), Some(Software::this()));
         let findings = E::run(&configuration)?;
         let as_expected = E::section(&configuration, &findings).as_expected();
         let title = E::TITLE.to_owned();
+        let experiment = E::NUMBER;
         let record =
-            Record { experiment: E::NUMBER, title, command, machine, configuration, as_expected, findings };
+            Record { experiment, title, command, machine, software, configuration, as_expected, findings };
         let failed = |source| ExperimentError::Results { number: E::NUMBER, source };
         let text = serde_json::to_string_pretty(&record).map_err(failed)? + "\n";
         Ok(Run { record: text, chapter: chapter::<E>(record) })
@@ -138,6 +142,7 @@ fn chapter<E: Experiment>(record: Record<E::Configuration, E::Findings>) -> Chap
         // A configuration read from TOML can be written as TOML.
         configuration: toml::to_string(&record.configuration).unwrap_or_default(),
         machine: record.machine.to_string(),
+        software: record.software.map(|software| software.to_string()),
         section,
     }
 }

@@ -268,9 +268,9 @@ fn whole_seconds(configuration: &Configuration, findings: &Findings) -> Option<S
 
 fn blocked_table(configuration: &Configuration, findings: &Findings) -> Table {
     let mut table = Table::new(
-        "From the death of the holder, killed right after its grant, to the waiter's grant, with fencing on. The median of \
-         all possible runs is between the two times with a confidence of 95 %.",
-        &["system", "TTL", "killed", "served", "median ms", "95 % between", "longest ms", "violations"],
+        "Milliseconds from the death of the holder, killed right after its grant, to the waiter's grant, with \
+         fencing on. The median of all possible runs is between the two times with a confidence of 95 %.",
+        &["system", "TTL", "killed", "served", "median", "95 % between", "longest", "violations"],
     );
     for &system in &configuration.systems {
         for &ttl in &configuration.ttls {

@@ -33,6 +33,17 @@ pub enum LabError {
     /// A part of the run failed.
     #[error("{0}")]
     Failed(String),
+    /// The machine is too busy for results that a page shows.
+    #[error(
+        "the machine is busy: its load average is {load}, and results for a page need one below {most}; wait, or \
+         give --out"
+    )]
+    Busy {
+        /// The load average of the last minute.
+        load: f64,
+        /// The highest that is accepted.
+        most: f64,
+    },
     /// An output could not be written.
     #[error(transparent)]
     Output(#[from] files::Error),

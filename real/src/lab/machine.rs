@@ -6,6 +6,11 @@ use std::thread::available_parallelism;
 
 use serde::{Deserialize, Serialize};
 
+use super::LabError;
+
+/// The load average above which no result for a page is measured.
+const LOAD_MAX: f64 = 1.0;
+
 /// The machine of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
@@ -40,6 +45,16 @@ impl Machine {
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
         }
     }
+
+    /// Refuses a busy machine.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Busy`] if the load average is above 1.
+    pub fn must_be_idle(&self) -> Result<(), LabError> {
+        let Self { load_average: load, .. } = *self;
+        if load > LOAD_MAX { Err(LabError::Busy { load, most: LOAD_MAX }) } else { Ok(()) }
+    }
 }
 
 impl fmt::Display for Machine {
@@ -57,4 +72,17 @@ fn value_of(file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Machine;
+
+    #[test]
+    fn a_busy_machine_is_refused() {
+        let with = |load_average| Machine { load_average, ..Machine::this() };
+        assert!(with(1.0).must_be_idle().is_ok());
+        let error = with(1.01).must_be_idle().unwrap_err().to_string();
+        assert!(error.contains("its load average is 1.01"), "{error}");
+    }
 }

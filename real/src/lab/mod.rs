@@ -1,7 +1,8 @@
 //! Tools that the experiments, the long run and the comparison with other locks share: this program as
 //! workers and resources (`actors`), the lock servers (`fleet`), an open load on them (`load`), links that
 //! can be cut (`network`), parallel runs (`parallel`), the outcome of a run (`outcome`), its history as a
-//! file (`histories`) and as text (`story`), `statistics`, the [`Machine`], and the files of results.
+//! file (`histories`) and as text (`story`), `statistics`, the [`Machine`] and its [`Software`], and the files of
+//! results.
 
 pub(crate) mod actors;
 mod error;
@@ -13,6 +14,7 @@ mod machine;
 pub(crate) mod network;
 pub(crate) mod outcome;
 pub(crate) mod parallel;
+mod software;
 pub(crate) mod statistics;
 pub(crate) mod story;
 
@@ -20,3 +22,4 @@ pub use self::files::{keep, keep_text, try_keep};
 pub use error::LabError;
 pub use histories::keep_histories;
 pub use machine::Machine;
+pub use software::Software;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::cores::Cores;
 use super::slice::{Job, Scenario, Slice, WRITES};
 use super::{Entry, OPTIONAL, PeerError};
-use crate::lab::Machine;
+use crate::lab::{Machine, Software};
 use crate::servers::ask;
 
 /// The number of parts of each slice in which single requests are timed, in turns with the other peers': a
@@ -51,6 +51,8 @@ pub struct Configuration {
 pub struct Results {
     /// The machine.
     pub machine: Machine,
+    /// The versions of servers and clients, and the commit.
+    pub software: Software,
     /// The amount of work.
     pub configuration: Configuration,
     /// A row for each peer in each arm.
@@ -129,7 +131,8 @@ pub(super) fn measure(
     }
     tallies.sort_by_key(|tally: &Tally| tally.place);
     let rows = tallies.into_iter().map(Tally::row).collect();
-    Ok(Results { machine, configuration, rows, missing })
+    let software = Software::this();
+    Ok(Results { machine, software, configuration, rows, missing })
 }
 
 fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {

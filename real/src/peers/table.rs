@@ -288,7 +288,7 @@ fn unmeasured(demand: String) -> Target {
 mod tests {
     use super::super::measure::Configuration;
     use super::*;
-    use crate::lab::Machine;
+    use crate::lab::{Machine, Software};
 
     fn row(scenario: Scenario, contenders: u64, peer: &'static str, micros: u64, per_second: f64) -> Row {
         let nanos = micros * 1000;
@@ -333,7 +333,8 @@ mod tests {
             row(Scenario::Permit, 1, SLEEPY, 58, 1.0),
             row(Scenario::Permit, 1, permits::NAME, 50, 1.0),
         ];
-        Results { machine: Machine::this(), configuration, rows, missing: Vec::new() }
+        let (machine, software) = (Machine::this(), Software::this());
+        Results { machine, software, configuration, rows, missing: Vec::new() }
     }
 
     fn verdicts(results: &Results) -> Vec<Option<bool>> {

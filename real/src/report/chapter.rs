@@ -21,6 +21,8 @@ pub struct Chapter {
     pub configuration: String,
     /// A description of the machine.
     pub machine: String,
+    /// The versions of servers and clients, and the commit.
+    pub software: Option<String>,
     /// The findings.
     pub section: Section,
 }
@@ -53,7 +55,8 @@ impl Chapter {
 
     /// Renders the chapter in Markdown.
     pub fn markdown(&self) -> String {
-        let Self { number, title, question, background, command, configuration, machine, section } = self;
+        let Self { number, title, question, background, command, configuration, machine, software, section } =
+            self;
         let mut text = format!("\n## {number}. {title}\n\n{question}\n\n```\n{command}\n```\n\n");
         if !background.is_empty() {
             text += &format!("{}\n\n", background.trim());
@@ -75,10 +78,11 @@ impl Chapter {
         if let Some((heading, story)) = section.stories.first() {
             let _ = write!(text, "\n{}:\n\n```\n{}\n```\n", heading.trim(), story.trim_end());
         }
+        let software = software.as_ref().map(|software| format!(" {software}.")).unwrap_or_default();
         let _ = write!(
             text,
             "\n<details><summary>Configuration and \
-             machine</summary>\n\n```toml\n{configuration}```\n\n{machine}.\n\n</details>\n"
+             machine</summary>\n\n```toml\n{configuration}```\n\n{machine}.{software}\n\n</details>\n"
         );
         text
     }

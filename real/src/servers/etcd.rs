@@ -13,7 +13,7 @@ use super::program;
 use super::ready::{ask_http, await_ready};
 use super::tls::TlsFiles;
 
-const PACKAGE: &str = "etcd-server";
+pub(super) const PACKAGE: &str = "etcd-server";
 /// The folder of etcd 3.5 among the fetched servers, and the package of Debian 13 that has `etcdutl`.
 const NEWER: &str = "etcd-3.5";
 const NEWER_PACKAGE: &str = "etcd-client";

@@ -21,6 +21,7 @@ mod redis;
 mod redis_cluster;
 mod s3;
 mod tls;
+mod versions;
 mod zookeeper;
 
 pub use error::ServerError;
@@ -38,4 +39,5 @@ pub use redis::{Persistence, Redis};
 pub use redis_cluster::RedisCluster;
 pub use s3::S3;
 pub use tls::TlsFiles;
+pub(crate) use versions::versions;
 pub use zookeeper::{ZooKeeper, ZooKeeperEnsemble};

