@@ -3,19 +3,14 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
-use redis::{RedisError, Value};
-
-use super::batch::Batcher;
+use super::client::Client;
 use super::connection::Connection;
-use super::eval;
-use super::listener::Listener;
-use super::node::{Node, Sent};
+use super::node::Sent;
 use super::options::{TokenSource, Waiting};
-use super::parts::Parts;
 use super::permit;
 use super::queue;
 use super::readers;
+use super::release::{follow, release, release_by};
 use super::reply::{self, Grant, Turn};
 use super::requests::Requests;
 use super::script::{Arg, Call, Own, Script, StoredKey};
@@ -24,18 +19,11 @@ use super::unfenced;
 use crate::backend::{Acquisition, Answer, Claim, QueueLimit, Released, Renewal, Share};
 use crate::error::BackendError;
 use crate::token::FencingToken;
+use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
 
 static ACQUIRE_BY_TIME: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_by_time.lua")));
 static RENEW: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("renew.lua")).with_own(Own::CompareAndSet));
-
-/// The state that all acquisitions of one client share.
-pub(crate) struct Client<R> {
-    pub(super) node: Node<R>,
-    pub(super) acquires: Arc<Batcher>,
-    pub(super) releases: Arc<Batcher>,
-    pub(super) listener: Listener,
-}
 
 /// One attempt to hold one lease on one Redis.
 pub struct RedisAcquisition<R: Runtime> {
@@ -337,68 +325,11 @@ impl<R: Runtime> RedisAcquisition<R> {
     }
 }
 
-/// Releases, together with others if there are many.
-async fn release<R: Runtime>(
-    Client { node, releases, .. }: &Client<R>,
-    claim: &Claim,
-    deadline: Instant,
-) -> Result<(Sent, Value), BackendError> {
-    let send = |connection| async move { releases.execute(node.runtime(), claim, &connection).await };
-    node.exchange(None, deadline, |_| (), send).await
-}
-
-/// Releases on `connection`, behind the requests that were sent or are about to be sent there.
-async fn follow<R: Runtime>(
-    Client { node, acquires, releases, .. }: &Client<R>,
-    connection: &Arc<Connection>,
-    claim: &Claim,
-    deadline: Instant,
-) -> Result<(Sent, Value), BackendError> {
-    let send = |connection: Arc<Connection>| async move {
-        acquires.handed_over().await;
-        releases.operation().one_by_text(claim, &connection).await
-    };
-    follow_by(node, connection, deadline, send).await
-}
-
-/// Releases by a script of its own on `followed`, behind the requests that were sent there, or on the shared
-/// connection.
-async fn release_by<R: Runtime>(
-    Client { node, .. }: &Client<R>,
-    followed: Option<&Arc<Connection>>,
-    parts: &Parts<'_>,
-    deadline: Instant,
-) -> Result<(Sent, Value), BackendError> {
-    let Some(connection) = followed else { return node.eval(parts.call(), deadline, |_| ()).await };
-    let send = |connection: Arc<Connection>| async move { eval::eval_text(&connection, parts.call()).await };
-    follow_by(node, connection, deadline, send).await
-}
-
-/// Sends a release by `send` on `connection`, which the next try does not use if this one fails.
-async fn follow_by<R: Runtime, F: Future<Output = Result<Value, RedisError>>>(
-    node: &Node<R>,
-    connection: &Arc<Connection>,
-    deadline: Instant,
-    send: impl FnOnce(Arc<Connection>) -> F,
-) -> Result<(Sent, Value), BackendError> {
-    reached!(node.runtime(), release_follows_request);
-    let exchanged = node.exchange(Some(Arc::clone(connection)), deadline, |_| (), send).await;
-    sometimes!(node.runtime(), followed_connection_failed, exchanged.is_err());
-    if exchanged.is_err() {
-        connection.mark_closed();
-    }
-    exchanged
-}
-
 probes! {
     /// A request met the lease of the owner's unanswered one: the reply was lost after the grant.
     reached reply_lost_after_grant;
     /// A lease was requested while an earlier request of the same owner was unanswered.
     sometimes asked_again_unanswered;
-    /// A release was sent on the connection of an unanswered request, so that it follows it.
-    reached release_follows_request;
-    /// The connection on which a release followed a request failed: the next release may overtake it.
-    sometimes followed_connection_failed;
     /// A waiter was woken by the message of a release.
     sometimes woken_by_release;
     /// A waiter heard of no release, and asked again after its backoff.

@@ -18,11 +18,12 @@
 // acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
 // those of a lock for readers and a writer, queue/ those of a mutex with a limit of its waiters, and shared/
 // those of tokens from a shared counter; jobs/ is a job queue; requests.rs remembers unanswered requests;
-// acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The .lua files
+// client.rs is what all acquisitions share, release.rs sends a release, and acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The .lua files
 // are the scripts that the server runs.
 
 mod acquisition;
 mod batch;
+mod client;
 mod commands;
 mod connection;
 mod eval;
@@ -37,6 +38,7 @@ mod parts;
 mod permit;
 mod queue;
 mod readers;
+mod release;
 mod reply;
 mod requests;
 mod script;
@@ -49,9 +51,9 @@ use std::sync::Arc;
 
 use dlock_runtime::{Instant, Runtime};
 
-use self::acquisition::Client;
 pub(crate) use self::acquisition::RedisAcquisition;
 use self::batch::Batcher;
+use self::client::Client;
 pub(crate) use self::holder::StoredHolder;
 pub use self::jobs::Queue;
 use self::listener::Listener;
@@ -69,7 +71,7 @@ use crate::token::owner_prefix;
 
 /// The probes of this backend, file by file.
 pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
-    &[acquisition::probe::ALL, node::probe::ALL, listener::probe::ALL];
+    &[acquisition::probe::ALL, release::probe::ALL, node::probe::ALL, listener::probe::ALL];
 
 /// A Redis server. Clones share one connection, which is opened by the first call and replaced after a
 /// failure.

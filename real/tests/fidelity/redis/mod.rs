@@ -1,6 +1,7 @@
 //! The simulated Redis against a live one.
 
 mod blocking;
+mod bodies;
 mod channels;
 mod collections;
 mod command;

@@ -1,40 +1,31 @@
 //! Validates schedules: names exist, numbers make sense, and no option is a silent no-op.
 //!
-//! `triggers` validates the triggers of faults; each fault validates its own action.
+//! `capacity` validates how many may hold a lock or wait for it, `names` the names of workers; `triggers`
+//! validates the triggers of faults; each fault validates its own action.
+
+mod capacity;
+mod names;
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
-use std::sync::LazyLock;
 
-use sim::faults::NETWORK;
 use sim::sim::{Expect, Outcome};
 use sim::{FieldPath, Invalid, Schedule, Span};
 
 use super::arm::{ARMS, Arm};
 use super::cron::Cron;
 use super::options::Options;
-use super::point::ProcessKind;
 use super::scene::LabScene;
 use super::servers::Recipe;
-use super::system::System;
 use super::worker::{ReleaseMode, Worker, WorkerMode};
+use names::check_name;
 
 /// The most workers of a schedule. Each takes some 4 MB.
 const WORKERS_MAX: usize = 500;
-
-/// The numbers of permits of a semaphore.
-const PERMITS: RangeInclusive<u32> = 2..=9;
-
-/// The limits of a queue.
-const WAITERS: RangeInclusive<u32> = 1..=99;
 
 /// The shortest TTL, well above the drift margin.
 const TTL_MIN: Span = Span::from_millis(10);
 /// The longest TTL: schedules run for minutes.
 const TTL_MAX: Span = Span::from_secs(3600);
-/// The longest name of a worker in bytes: `dlock` allows as many in owner tokens.
-const NAME_BYTES_MAX: usize = 64;
-
 /// Checks that the schedule can be run. [`parse`](super::parse) has done this already.
 ///
 /// # Errors
@@ -81,78 +72,6 @@ impl LabScene<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Checks that the lock can be a semaphore.
-    fn check_permits(&self) -> Result<(), Invalid> {
-        let Options { permits, system, etcd, workers, .. } = &self.options;
-        let Some(permits) = permits else { return Ok(()) };
-        let by_get_del = |worker: &Worker| worker.release == ReleaseMode::GetDel;
-        let why = match () {
-            () if !PERMITS.contains(permits) => {
-                format!("a semaphore has {} to {} permits", PERMITS.start(), PERMITS.end())
-            }
-            () if !system.get().has_permits() => format!("`{system}` has no semaphores"),
-            () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no semaphores".into(),
-            () if workers.iter().any(by_get_del) => "release = \"get-del\" deletes the key of a mutex".into(),
-            () => return Ok(()),
-        };
-        Err(FieldPath::top("permits").says(format!("`permits` = {permits}: {why}")))
-    }
-
-    /// Checks that the lock can have readers, and that workers read under no other.
-    fn check_readers(&self) -> Result<(), Invalid> {
-        let Options { readers, permits, system, etcd, workers, .. } = &self.options;
-        let why = match () {
-            () if !readers => return self.check_no_readers(),
-            () if permits.is_some() => "a semaphore has no readers: leave out `permits`".into(),
-            () if !system.get().has_readers() => format!("`{system}` has no locks with readers"),
-            () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no readers".into(),
-            () if workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) => {
-                "release = \"get-del\" deletes the key of a mutex".into()
-            }
-            () => return self.check_readers_lock_one(),
-        };
-        Err(FieldPath::top("readers").says(format!("`readers` = true: {why}")))
-    }
-
-    /// Checks that the lock can have a limit of its waiters, and that all workers lock by it.
-    fn check_queue(&self) -> Result<(), Invalid> {
-        let Options { waiters_max, readers, permits, system, etcd, workers, .. } = &self.options;
-        let Some(waiters) = waiters_max else { return Ok(()) };
-        let locks = |worker: &Worker| worker.locks_several() || worker.mode == WorkerMode::default();
-        let why = match () {
-            () if !WAITERS.contains(waiters) => {
-                format!("a queue has {} to {} places", WAITERS.start(), WAITERS.end())
-            }
-            () if *readers => "a lock with readers has no limit of its waiters".into(),
-            () if !system.get().has_permits() => format!("`{system}` has no queues"),
-            () if *system == System::REDIS && permits.is_some() => {
-                "a semaphore on `redis` has no queue".into()
-            }
-            () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no limit of its waiters".into(),
-            () if workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) => {
-                "release = \"get-del\" wakes no waiter".into()
-            }
-            () if !workers.iter().all(locks) => "only workers that lock a key or several know it".into(),
-            () => return Ok(()),
-        };
-        Err(FieldPath::top("waiters_max").says(format!("`waiters_max` = {waiters}: {why}")))
-    }
-
-    fn check_no_readers(&self) -> Result<(), Invalid> {
-        let Some(at) = self.options.workers.iter().position(|worker| worker.shared) else { return Ok(()) };
-        let name = &self.options.workers[at].name;
-        let problem = format!("`shared` of `{name}` needs the schedule's `readers = true`");
-        Err(FieldPath::top("worker").index(at).key("shared").says(problem))
-    }
-
-    fn check_readers_lock_one(&self) -> Result<(), Invalid> {
-        let locks_several = |worker: &Worker| worker.shared && worker.locks_several();
-        let Some(at) = self.options.workers.iter().position(locks_several) else { return Ok(()) };
-        let name = &self.options.workers[at].name;
-        let problem = format!("`shared` of `{name}`: several keys are locked for writing together");
-        Err(FieldPath::top("worker").index(at).key("shared").says(problem))
     }
 
     /// Checks that all that speaks to the lock servers can do so over TLS.
@@ -322,52 +241,6 @@ fn check_ttl(path: &FieldPath, ttl: Span) -> Result<(), Invalid> {
         return Ok(());
     }
     Err(path.says(format!("`ttl` = {ttl}: it must be from {TTL_MIN} to {TTL_MAX}")))
-}
-
-/// Checks a worker's name. It is part of owner tokens, traces and expectations, so it must be readable, and
-/// must not be the name of a server.
-fn check_name(path: &FieldPath, name: &str) -> Result<(), Invalid> {
-    if name.is_empty() {
-        return Err(path.says("a worker has no name: write name = \"a\""));
-    }
-    let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    let problem = if name.len() > NAME_BYTES_MAX {
-        format!("`{name}` is too long for a worker's name: {NAME_BYTES_MAX} bytes are allowed")
-    } else if !letters || name.starts_with('-') {
-        format!("`{name}` is no name for a worker: take lower-case letters, digits and dashes")
-    } else if let Some(owner) = reserved(name) {
-        format!("`{name}` is no name for a worker: {owner} is called so")
-    } else {
-        return Ok(());
-    };
-    Err(path.key("name").says(problem))
-}
-
-/// The names of the servers of all systems, without their numbers.
-static SERVERS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let servers = System::all().flat_map(|system| Options::new(system, TTL_MAX, Vec::new()).servers());
-    servers.map(|name| name.trim_end_matches(|c: char| c == '-' || c.is_ascii_digit()).to_owned()).collect()
-});
-
-/// Returns a noun for the process that has `name` in any schedule, if there is one. Servers are numbered
-/// (`redis-1`, `replica-1`, `etcd-1`); a name without a number is that of a cluster, or the address of the
-/// lock. Events of links belong to `network`, and events of no process to `harness`.
-fn reserved(name: &str) -> Option<&'static str> {
-    let is_number = |rest: &str| {
-        let number = rest.strip_prefix('-');
-        rest.is_empty() || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let is_server = |kind: &&ProcessKind| name.strip_prefix(kind.name()).is_some_and(is_number);
-    let servers = ProcessKind::ALL.iter().filter(|kind| kind.is_server());
-    match name {
-        NETWORK => Some("the network"),
-        "harness" => Some("the simulator itself"),
-        _ if name == ProcessKind::Resource.name() => Some(ProcessKind::Resource.noun()),
-        _ => servers.into_iter().find(is_server).map(|kind| kind.noun()).or_else(|| {
-            let is_other = |server: &String| name.strip_prefix(server.as_str()).is_some_and(is_number);
-            SERVERS.iter().any(is_other).then(|| ProcessKind::Server.noun())
-        }),
-    }
 }
 
 fn check_cancels(path: &FieldPath, worker: &Worker) -> Result<(), Invalid> {
