@@ -1,4 +1,4 @@
-//! Locks of a user's own on etcd and ZooKeeper: the history has their grants and releases, the examples with
+//! Locks of a user's own in hashes of Redis, on etcd and on ZooKeeper: the history has their grants and releases, the examples with
 //! a mistake are convicted, and their correct twins are not.
 
 use std::time::Duration;
@@ -13,6 +13,9 @@ use sim::{Control, Sim};
 #[allow(dead_code, reason = "its main is not run here")]
 #[path = "../../../examples/etcd_lock.rs"]
 mod etcd_lock;
+#[allow(dead_code, reason = "its main is not run here")]
+#[path = "../../../examples/hash_lock.rs"]
+mod hash_lock;
 #[allow(dead_code, reason = "its main is not run here")]
 #[path = "../../../examples/zookeeper_lock.rs"]
 mod zookeeper_lock;
@@ -38,6 +41,16 @@ fn an_etcd_lock_that_deletes_any_key_is_convicted() {
 #[test]
 fn an_etcd_lock_that_deletes_its_own_key_is_acquitted() {
     assert_eq!(problems("deletes_own", etcd_lock::deletes_own), [""; 0]);
+}
+
+#[test]
+fn a_hash_lock_that_deletes_any_key_is_convicted() {
+    assert_convicted(&problems("releases_any", hash_lock::releases_any));
+}
+
+#[test]
+fn a_hash_lock_that_deletes_its_own_key_is_acquitted() {
+    assert_eq!(problems("releases_own", hash_lock::releases_own), [""; 0]);
 }
 
 #[test]

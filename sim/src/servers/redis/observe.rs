@@ -1,15 +1,18 @@
 //! Observers of a server: for the trace and the history.
 
+mod hashes;
 mod permits;
 mod waiters;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use self::hashes::{Hashes, Owners};
 use self::permits::{Change, Permits};
 use self::waiters::Waiters;
 use super::effects::{Effect, KeyValue, Removal};
 use super::number::parse_i64;
+use super::request::{Args, RequestParser};
 
 /// Receives everything that a server does, in order. It is called while no lock is held, so it may use the
 /// server.
@@ -57,11 +60,13 @@ pub struct LockView {
     names: BTreeMap<Vec<u8>, String>,
     permits: Permits,
     waiters: Waiters,
+    hashes: Hashes,
 }
 
 impl LockView {
     /// Adds the key `key` of the lock called `lock`. The key exists while the lock is held, and its value is
-    /// the owner.
+    /// the owner. If it is a hash, its fields are the owners, and their values are the numbers of times that
+    /// each has the lock, as Redisson's locks are stored.
     pub fn add(&mut self, key: impl Into<Vec<u8>>, lock: impl Into<String>) {
         self.names.insert(key.into(), lock.into());
     }
@@ -74,20 +79,24 @@ impl LockView {
             None => lock_of(key),
         }
     }
+
+    /// Notes a change of the owners in a hash that is a lock.
+    fn note_owners(&self, effect: &Effect) -> Option<Owners> {
+        self.hashes.note(effect, |key| self.names.contains_key(key))
+    }
 }
 
 impl Observer for LockView {
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
         // Hash names only if a subscriber wants the events.
         if tracing::enabled!(target: "server", tracing::Level::INFO) {
-            let unit = Unit { view: self, client, wall_ms, effects };
-            effects.iter().for_each(|effect| unit.emit(effect));
+            Unit { view: self, client, wall_ms, effects, granted: Vec::new() }.emit_all();
         }
     }
 
     fn restored(&self, effects: &[Effect]) {
         for effect in effects {
-            let _ = (self.permits.note(effect), self.waiters.note(effect));
+            let _ = (self.permits.note(effect), self.waiters.note(effect), self.note_owners(effect));
         }
     }
 
@@ -96,7 +105,7 @@ impl Observer for LockView {
     }
 
     fn passed(&self, server: &str, wall_ms: i64) {
-        let unit = Unit { view: self, client: server, wall_ms, effects: &[] };
+        let unit = Unit { view: self, client: server, wall_ms, effects: &[], granted: Vec::new() };
         for (key, owner) in self.permits.expire(wall_ms) {
             unit.emit_end(&key, &owner, Removal::Expired);
         }
@@ -115,26 +124,43 @@ enum Part {
 }
 
 /// The effects of one command or script.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Unit<'a> {
     view: &'a LockView,
     client: &'a str,
     wall_ms: i64,
     effects: &'a [Effect],
+    /// The keys of hashes and their new owners, whose events await the expiry that a later command sets.
+    granted: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Unit<'_> {
-    fn emit(&self, effect: &Effect) {
+    fn emit_all(mut self) {
+        for effect in self.effects {
+            self.emit(effect);
+        }
+        let keys: Vec<_> = self.granted.iter().map(|(key, _)| key.clone()).collect();
+        keys.iter().for_each(|key| self.emit_granted(key, None));
+    }
+
+    fn emit(&mut self, effect: &Effect) {
         match effect {
             Effect::Set { key, value, expires_at, former } if former.as_ref() == Some(value) => {
                 self.emit_change("key_extended", key, value, *expires_at, |_| None);
             }
             Effect::Set { key, value, expires_at, .. } => {
+                self.emit_removal(key, None, Removal::Deleted);
                 let token = |name: &str| token_in(value).or_else(|| self.fencing_token(name));
                 self.emit_change("key_granted", key, value, *expires_at, token);
             }
             Effect::Extended { key, value: Some(value), expires_at } => {
                 self.emit_change("key_extended", key, value, *expires_at, |_| None);
+            }
+            Effect::Extended { key, value: None, expires_at } => {
+                let granted = self.emit_granted(key, *expires_at);
+                for owner in self.view.hashes.owners(key).iter().filter(|owner| !granted.contains(owner)) {
+                    self.emit_change("key_extended", key, owner, *expires_at, |_| None);
+                }
             }
             Effect::Removed { key, value, cause } => self.emit_removal(key, value.as_deref(), *cause),
             Effect::Flushed { entries } => {
@@ -144,16 +170,32 @@ impl Unit<'_> {
             }
             Effect::Command { .. } => {
                 self.emit_permit(effect);
+                self.emit_owners(effect);
                 if let Some((key, owner, place)) = self.view.waiters.note(effect) {
                     self.emit_left(&key, &owner, place);
                 }
             }
             // The same key in another database is the same lock.
-            Effect::Counted { .. }
-            | Effect::Changed { .. }
-            | Effect::Selected { .. }
-            | Effect::Extended { value: None, .. } => {}
+            Effect::Counted { .. } | Effect::Changed { .. } | Effect::Selected { .. } => {}
         }
+    }
+
+    /// Emits the changes of owners by a command on a hash that is a lock.
+    fn emit_owners(&mut self, effect: &Effect) {
+        let Some(Owners { key, granted, ended }) = self.view.note_owners(effect) else { return };
+        ended.iter().for_each(|owner| self.emit_end(&key, owner, Removal::Deleted));
+        self.granted.extend(granted.into_iter().map(|owner| (key.clone(), owner)));
+    }
+
+    /// Emits the grants of the hash `key` that await its expiry; returns their owners.
+    fn emit_granted(&mut self, key: &[u8], expires_at: Option<i64>) -> Vec<Vec<u8>> {
+        let granted: Vec<_> =
+            self.granted.extract_if(.., |(of, _)| of == key).map(|(_, owner)| owner).collect();
+        for owner in &granted {
+            let token = |name: &str| self.fencing_token(name);
+            self.emit_change("key_granted", key, owner, expires_at, token);
+        }
+        granted
     }
 
     /// Emits the change of a permit by a command on the sorted set of its lock.
@@ -190,7 +232,8 @@ impl Unit<'_> {
     }
 
     /// Emits the end of a key: of the lease of its owner, or of all permits.
-    fn emit_removal(&self, key: &[u8], owner: Option<&[u8]>, cause: Removal) {
+    fn emit_removal(&mut self, key: &[u8], owner: Option<&[u8]>, cause: Removal) {
+        self.emit_granted(key, None);
         match owner {
             Some(owner) => self.emit_end(key, owner, cause),
             None if is_permits(key) => {
@@ -201,8 +244,10 @@ impl Unit<'_> {
                 let waiters = self.view.waiters.remove(key);
                 waiters.iter().for_each(|(owner, place)| self.emit_left(key, owner, *place));
             }
-            // Other collections are no locks of `dlock`.
-            None => {}
+            None => {
+                let owners = self.view.hashes.remove(key);
+                owners.iter().for_each(|owner| self.emit_end(key, owner, cause));
+            }
         }
     }
 
@@ -241,6 +286,14 @@ impl Unit<'_> {
             (self.view.lock_of(key)? == (name, Part::Fence)).then_some(u64::try_from(number).ok()?)
         })
     }
+}
+
+/// Returns the result of `read` for the command of an effect; `None` for other effects.
+fn of_command<T>(effect: &Effect, read: impl FnOnce(Args<'_>) -> Option<T>) -> Option<T> {
+    let Effect::Command { encoded, .. } = effect else { return None };
+    let mut parser = RequestParser::default();
+    parser.parse(encoded).ok()??;
+    read(parser.args(encoded))
 }
 
 /// Returns the fencing token that a lock stores with its owner, if it does: one from a shared counter.

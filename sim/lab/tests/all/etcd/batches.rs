@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use dlock::etcd::{Etcd as Locks, EtcdOptions};
 use dlock::{
-    BackendError, Handle, Lock, LockKey, Options, ReleaseError, Released, Runtime, TryAcquireError,
-    timeout_at,
+    AcquireError, BackendError, Handle, Lock, LockKey, Options, ReleaseError, Released, Runtime,
+    TryAcquireError, timeout_at,
 };
 use sim::faults::{Crash, Cut, Partition, Pause};
 use sim::servers::etcd::{Cluster, ClusterOptions};
@@ -101,6 +101,26 @@ fn a_crowd_acquires_and_releases_in_few_transactions() {
         let calls = etcd.cluster.executed() - before;
         assert!(CALLS.contains(&calls), "{calls}");
         assert_eq!(lab.keys().await, 0);
+    });
+}
+
+#[test]
+fn a_call_with_too_little_time_fails_alone() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let client = opened(&lab).await;
+        let held = lab.client("b").lock.try_acquire(&key()).await.unwrap();
+        let waiter = client.spawn_acquire(&key(), LONG);
+        etcd.pass(100).await;
+        let before = etcd.cluster.executed();
+        // A round trip takes 2 ms.
+        let hasty = client.lock.acquire(&numbered(1), client.within(Duration::from_millis(1))).await;
+        assert_eq!(hasty.unwrap_err(), AcquireError::Unavailable(BackendError::NoAnswer));
+        etcd.pass(500).await;
+        // Its claim, and the transaction that withdraws it. The waiter has asked nothing again.
+        assert_eq!(etcd.cluster.executed() - before, 2);
+        assert_eq!(held.release().await, Ok(Released::Done));
+        waiter.wait(&etcd.control).await.unwrap();
     });
 }
 

@@ -12,7 +12,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::effects::Effect;
 use super::super::number::parse_i64;
-use super::super::request::RequestParser;
 
 /// The permits of all locks.
 #[derive(Debug, Default)]
@@ -39,24 +38,22 @@ impl Permits {
     /// Notes the command of an effect, if it changes the permits of a lock: returns the key, the owner and
     /// the change. Of an owner whose lease had expired before, there is nothing to return.
     pub(super) fn note(&self, effect: &Effect) -> Option<(Vec<u8>, Vec<u8>, Change)> {
-        let Effect::Command { encoded, .. } = effect else { return None };
-        let mut parser = RequestParser::default();
-        parser.parse(encoded).ok()??;
-        let args = parser.args(encoded);
-        let key = args.iter().nth(1).filter(|key| super::is_permits(key))?.to_vec();
-        let owners = &mut *self.all();
-        if args.at(0).eq_ignore_ascii_case(b"zadd") && args.len() == 4 {
-            let (over, owner) = (parse_i64(args.at(2))?, args.at(3).to_vec());
-            let former = owners.entry(key.clone()).or_default().insert(owner.clone(), over);
-            let change = if former.is_some() { Change::Extended(over) } else { Change::Granted(over) };
-            return Some((key, owner, change));
-        }
-        if args.at(0).eq_ignore_ascii_case(b"zrem") && args.len() == 3 {
-            let owner = args.at(2).to_vec();
-            owners.get_mut(&key)?.remove(&owner)?;
-            return Some((key, owner, Change::Ended));
-        }
-        None
+        super::of_command(effect, |args| {
+            let key = args.iter().nth(1).filter(|key| super::is_permits(key))?.to_vec();
+            let owners = &mut *self.all();
+            if args.at(0).eq_ignore_ascii_case(b"zadd") && args.len() == 4 {
+                let (over, owner) = (parse_i64(args.at(2))?, args.at(3).to_vec());
+                let former = owners.entry(key.clone()).or_default().insert(owner.clone(), over);
+                let change = if former.is_some() { Change::Extended(over) } else { Change::Granted(over) };
+                return Some((key, owner, change));
+            }
+            if args.at(0).eq_ignore_ascii_case(b"zrem") && args.len() == 3 {
+                let owner = args.at(2).to_vec();
+                owners.get_mut(&key)?.remove(&owner)?;
+                return Some((key, owner, Change::Ended));
+            }
+            None
+        })
     }
 
     /// Removes all permits of the stored key; returns their owners.

@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::effects::Effect;
 use super::super::number::parse_i64;
-use super::super::request::RequestParser;
 
 /// The queues of all locks.
 #[derive(Debug, Default)]
@@ -19,21 +18,19 @@ impl Waiters {
     /// Notes the command of an effect, if it changes a queue. Returns the key, the owner and the place of a
     /// waiter that has left.
     pub(super) fn note(&self, effect: &Effect) -> Option<(Vec<u8>, Vec<u8>, i64)> {
-        let Effect::Command { encoded, .. } = effect else { return None };
-        let mut parser = RequestParser::default();
-        parser.parse(encoded).ok()??;
-        let args = parser.args(encoded);
-        let key = args.iter().nth(1).filter(|key| super::is_waiters(key))?.to_vec();
-        let queues = &mut *self.all();
-        if args.at(0).eq_ignore_ascii_case(b"zadd") && args.len() == 4 {
-            let (place, owner) = (parse_i64(args.at(2))?, args.at(3).to_vec());
-            queues.entry(key).or_default().insert(owner, place);
-        } else if args.at(0).eq_ignore_ascii_case(b"zrem") && args.len() == 3 {
-            let owner = args.at(2).to_vec();
-            let place = queues.get_mut(&key)?.remove(&owner)?;
-            return Some((key, owner, place));
-        }
-        None
+        super::of_command(effect, |args| {
+            let key = args.iter().nth(1).filter(|key| super::is_waiters(key))?.to_vec();
+            let queues = &mut *self.all();
+            if args.at(0).eq_ignore_ascii_case(b"zadd") && args.len() == 4 {
+                let (place, owner) = (parse_i64(args.at(2))?, args.at(3).to_vec());
+                queues.entry(key).or_default().insert(owner, place);
+            } else if args.at(0).eq_ignore_ascii_case(b"zrem") && args.len() == 3 {
+                let owner = args.at(2).to_vec();
+                let place = queues.get_mut(&key)?.remove(&owner)?;
+                return Some((key, owner, place));
+            }
+            None
+        })
     }
 
     /// Removes the queue of the stored key; returns its owners and their places.
