@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, probes, sometimes, timeout_at};
 use etcd_client::{Channel, Client, ConnectOptions, Error, KvClient, LeaseClient, WatchClient};
@@ -12,6 +13,7 @@ use futures_util::future::{Either, select};
 use tonic::transport::Endpoint;
 
 use super::error::meaning;
+use super::silence::Silence;
 use super::stream::{Life, Mortal, Once, Spawner};
 use crate::error::{BackendError, SILENT};
 use crate::single_flight::SingleFlight;
@@ -21,6 +23,8 @@ pub(super) struct Connector<R> {
     runtime: R,
     addresses: Box<[Box<str>]>,
     options: ConnectOptions,
+    /// A member that leaves calls unanswered for so long is left.
+    patience: Duration,
     shared: SingleFlight<Arc<Connection>>,
     /// The member to try next. It moves on with each try, so that a try that is dropped is not repeated.
     next: AtomicUsize,
@@ -30,16 +34,24 @@ pub(super) struct Connector<R> {
 pub(super) struct Connection {
     client: Client,
     life: Arc<Life>,
+    silence: Silence,
 }
 
 impl<R: Runtime> Connector<R> {
-    pub(super) fn new(runtime: R, addresses: Box<[Box<str>]>, user: Option<&(String, String)>) -> Self {
+    /// A member that leaves calls unanswered for `patience` is left for the next one.
+    pub(super) fn new(
+        runtime: R,
+        addresses: Box<[Box<str>]>,
+        user: Option<&(String, String)>,
+        patience: Duration,
+    ) -> Self {
         // A member without a leader then says so at once, and ends its watches, which would receive nothing.
         let mut options = ConnectOptions::new().with_require_leader(true);
         if let Some((name, password)) = user {
             options = options.with_user(name, password).with_auto_token_refresh(true);
         }
-        Self { runtime, addresses, options, shared: SingleFlight::default(), next: AtomicUsize::new(0) }
+        let (shared, next) = (SingleFlight::default(), AtomicUsize::new(0));
+        Self { runtime, addresses, options, patience, shared, next }
     }
 
     pub(super) fn runtime(&self) -> &R {
@@ -79,8 +91,9 @@ impl<R: Runtime> Connector<R> {
         Ok(self.connection(deadline).await?.client.clone())
     }
 
-    /// Waits for the answer of a request on `by` until `deadline`. A connection that fails, or stays silent,
-    /// takes no further requests: the next ones go to another member.
+    /// Waits for the answer of a request on `connection` until `deadline`. A connection that fails, or stays
+    /// silent, takes no further requests: the next ones go to another member. A call that only has less time
+    /// than the answer needs says nothing about the connection, which others share.
     pub(super) async fn call<T>(
         &self,
         connection: &Connection,
@@ -97,8 +110,14 @@ impl<R: Runtime> Connector<R> {
         deadline: Instant,
         exchange: impl Future<Output = Result<T, BackendError>>,
     ) -> Result<T, BackendError> {
-        let result = timeout_at(&self.runtime, deadline, exchange).await;
-        let result = result.unwrap_or(Err(BackendError::NoAnswer));
+        connection.silence.asked(self.runtime.now());
+        let Ok(result) = timeout_at(&self.runtime, deadline, exchange).await else {
+            if connection.silence.lasts(self.patience, self.runtime.now()) {
+                connection.life.end();
+            }
+            return Err(BackendError::NoAnswer);
+        };
+        connection.silence.answered();
         result.map_err(|error| {
             connection.judge(&error);
             connection.explained(error)
@@ -144,7 +163,7 @@ impl<R: Runtime> Connector<R> {
         let channel = endpoint.connect_with_connector_lazy(Once(Some(Mortal::new(stream, &life))));
         // It logs in, if there is a user; otherwise nothing is sent.
         let client = Client::from_channel(Channel::Tonic(channel), Some(self.options.clone())).await;
-        Ok(Connection { client: client.map_err(meaning)?, life })
+        Ok(Connection { client: client.map_err(meaning)?, life, silence: Silence::default() })
     }
 
     fn unreachable(&self, address: &str, reason: impl ToString) -> BackendError {
@@ -222,6 +241,10 @@ impl Connection {
         let channel = Channel::Tonic(endpoint.connect_with_connector_lazy(Once(Some(stream))));
         // Without a user the future is ready at once.
         let client = Client::from_channel(channel, None).now_or_never();
-        Arc::new(Self { client: client.expect("ready").expect("a client"), life })
+        Arc::new(Self {
+            client: client.expect("ready").expect("a client"),
+            life,
+            silence: Silence::default(),
+        })
     }
 }

@@ -135,8 +135,9 @@ impl<R: Runtime> Keeper<R> {
                 None => Stream::begin(&connection, self.session.lease()).await,
             }
         };
-        self.stream =
-            Some(self.connector.call(&connection, deadline, connection.unless_over(exchange)).await?);
+        let answer = self.connector.call(&connection, deadline, connection.unless_over(exchange)).await;
+        // A keepalive has waited long enough, whatever other calls were answered.
+        self.stream = Some(answer.inspect_err(|error| connection.judge(error))?);
         let spare = || self.session.valid_until().saturating_since(self.runtime().now());
         sometimes!(self.runtime(), keepalive_answered_late, spare().is_zero());
         // A late answer is another situation, not a nearer one.

@@ -29,13 +29,15 @@
 //!
 //! One member serves at a time, in the order in which they are given: give each process an order of its own
 //! to spread the load. If a member can't be reached, stays silent or knows no leader, the client goes to the
-//! next one ([`BackendError::Isolated`]). Watches move with the requests: the
+//! next one ([`BackendError::Isolated`]). It is silent if it leaves all calls unanswered for a sixth of the
+//! session, one second at most: a call with less time fails alone. Watches move with the requests: the
 //! keepalives, which only the leader can answer, show every third of a session that the member that serves
 //! the watches is in touch with it.
 
 // acquisition.rs is the recipe, place.rs the keys and transactions of the queue, batch.rs sends those of many
 // claims as one, trail.rs the requests sent for a claim; holder.rs reads who holds a key; session.rs is a
-// session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and stream.rs are the connection.
+// session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and stream.rs are the connection, and
+// silence.rs tells when its member is silent.
 
 mod acquisition;
 mod batch;
@@ -47,6 +49,7 @@ mod options;
 mod place;
 mod session;
 mod sessions;
+mod silence;
 mod stream;
 mod trail;
 
@@ -64,6 +67,9 @@ use crate::backend::{Backend, Claim, Holder};
 use crate::error::BackendError;
 use crate::key::LockKey;
 use crate::setup::{self, SetupError};
+
+/// The longest time for which a member may leave all calls unanswered before the client leaves it.
+const PATIENCE_MAX: Duration = Duration::from_secs(1);
 
 /// The probes of this backend, file by file.
 pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
@@ -101,8 +107,10 @@ impl<R: Runtime> Etcd<R> {
     /// [`SetupError`] for no endpoint, one that is no address, or a session that etcd can't keep.
     pub fn new(runtime: R, endpoints: &[impl AsRef<str>], options: EtcdOptions) -> Result<Self, SetupError> {
         let seconds = options.seconds()?;
-        let connector = Connector::new(runtime, setup::check_addresses(endpoints)?, options.user.as_ref());
         let session_ttl = Duration::from_secs(seconds.unsigned_abs());
+        let addresses = setup::check_addresses(endpoints)?;
+        let patience = PATIENCE_MAX.min(session_ttl / 6);
+        let connector = Connector::new(runtime, addresses, options.user.as_ref(), patience);
         Ok(Self { sessions: Arc::new(Sessions::new(Arc::new(connector), seconds)), session_ttl })
     }
 }
@@ -121,7 +129,7 @@ pub async fn client<R: Runtime>(
     deadline: Instant,
 ) -> Result<etcd_client::Client, BackendError> {
     let endpoints = endpoints.iter().map(|endpoint| endpoint.as_str().into()).collect();
-    Connector::new(runtime, endpoints, user).client(deadline).await
+    Connector::new(runtime, endpoints, user, PATIENCE_MAX).client(deadline).await
 }
 
 impl<R: Runtime> Backend for Etcd<R> {
