@@ -151,6 +151,27 @@ fn renewing_narrows_the_window_and_does_not_close_it() {
 }
 
 #[test]
+fn a_clock_that_is_set_forward_ends_a_lease_early() {
+    let ran = experiment(12, &["--set", "steps=[-0.5, 0.0, 0.5]", "--set", "rounds=1"]);
+    let findings = ran.findings();
+    assert_eq!(findings["runs"].as_array().unwrap().len(), 4 * 3, "one Redis, and three numbers of clocks");
+
+    let of_minority = |findings: &mut Value| {
+        let run = find(&mut findings["runs"], |run| run["system"] == "redlock" && run["clocks"] == 2);
+        run["both_ms"] = 1.0.into();
+    };
+    assert!(!ran.is_expected_after(12, of_minority));
+    let unnoticed = |findings: &mut Value| {
+        let run = find(&mut findings["runs"], |run| run["system"] == "redis" && run["step"] == 0.5);
+        run["both_ms"] = 0.0.into();
+    };
+    assert!(!ran.is_expected_after(12, unnoticed));
+    let regresses = |findings: &mut Value| findings["runs"][0]["tokens_rise"] = false.into();
+    assert!(!ran.is_expected_after(12, regresses));
+    assert!(ran.is_expected_after(12, |_| ()));
+}
+
+#[test]
 fn an_unexpected_result_exits_with_1() {
     // No pause is long enough to cause an overlap.
     let short = ["--ttl", "2s", "--set", "pauses=[0.01]", "--set", "phases=1", "--set", "attempts=1"];

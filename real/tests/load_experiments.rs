@@ -1,4 +1,4 @@
-//! Experiments 4, 5 and 7, at a size too small for meaningful figures.
+//! Experiments 4, 5, 7, 10, 11 and 13, at a size too small for meaningful figures.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/experiments.rs"]
@@ -107,4 +107,82 @@ fn many_locks_show_memory_and_expiry_for_each_layout() {
     assert!(!ran.is_expected_after(7, |findings| {
         findings["growth"]["defragmented"] = findings["growth"]["after"].clone();
     }));
+}
+
+#[test]
+fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
+    let sizes = ["operations=20", "tasks=4", "lasts=\"200ms\"", "writes=20", "rounds=2"];
+    let ran = experiment(10, &sizes.map(|size| ["--set", size]).concat());
+    // On a machine that is busy with other tests, a disk may be as fast as none.
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.printed);
+    let wide = ran.printed.lines().find(|line| line.chars().count() > 80 && !line.starts_with("raw results"));
+    assert_eq!(wide, None, "a line of more than 80 columns");
+    let record: Value = serde_json::from_str(&ran.record).unwrap();
+    let (locks, writes) = (&record["findings"]["locks"], &record["findings"]["writes"]);
+    let locks = locks.as_array().unwrap();
+    let settings: Vec<_> = locks.iter().map(|lock| lock["setting"].as_str().unwrap()).collect();
+    let redis = ["no-disk", "every-second", "each-write", "replica", "wait"];
+    assert_eq!(settings, [&redis[..], &["one", "three"], &["one", "three", "five"]].concat());
+    for lock in locks {
+        let of = |field: &str| lock[field].as_f64().unwrap();
+        assert!(0.0 < of("p50_ms") && of("p50_ms") <= of("p99_ms"), "{lock}");
+        assert!(0.0 < of("alone_per_second") && 0.0 < of("together_per_second"), "{lock}");
+    }
+    for write in writes.as_array().unwrap() {
+        assert_eq!(write["writes"], 40, "{write}");
+    }
+
+    // Set the figures of a quiet machine.
+    let quiet = |findings: &mut Value| {
+        for lock in findings["locks"].as_array_mut().unwrap() {
+            let is_slow = lock["setting"] == "each-write" || lock["setting"] == "wait";
+            lock["p50_ms"] = if is_slow { 2.0 } else { 1.0 }.into();
+        }
+    };
+    assert!(ran.is_expected_after(10, quiet));
+    let waits_for_nothing = |findings: &mut Value| {
+        quiet(findings);
+        findings["locks"][4]["p50_ms"] = 1.0.into();
+    };
+    assert!(!ran.is_expected_after(10, waits_for_nothing));
+    let needs_no_disk = |findings: &mut Value| {
+        quiet(findings);
+        findings["locks"][2]["p50_ms"] = 1.0.into();
+    };
+    assert!(!ran.is_expected_after(10, needs_no_disk));
+}
+
+#[test]
+fn conditional_updates_and_a_lock_serve_the_same_contenders() {
+    let ran =
+        experiment(11, &["--set", "works=[\"5ms\"]", "--set", "contenders=[1, 8]", "--set", "lasts=\"1s\""]);
+    let findings = ran.findings();
+    let points = findings["points"].as_array().unwrap();
+    let ways: Vec<_> = points.iter().map(|point| point["way"].as_str().unwrap()).collect();
+    assert_eq!(ways, ["conditional", "lock", "conditional", "lock"]);
+    // Whoever is alone tries once, and under a lock nobody works in vain.
+    for (point, in_vain) in points.iter().zip([false, false, true, false]) {
+        assert_eq!(point["lost_work"].as_f64().unwrap() > 0.0, in_vain, "{point}");
+        // At most one success in the time of the work, and one more than fits.
+        assert!(point["served_per_second"].as_f64().unwrap() <= 201.0, "{point}");
+    }
+    let wins_always = |findings: &mut Value| findings["points"][2]["lost_work"] = 0.0.into();
+    assert!(!ran.is_expected_after(11, wins_always));
+    let serves_nobody = |findings: &mut Value| findings["points"][3]["served_per_second"] = 0.0.into();
+    assert!(!ran.is_expected_after(11, serves_nobody));
+}
+
+#[test]
+fn holders_that_renew_keep_their_leases_beyond_the_ttl() {
+    let sizes = ["work=\"1500ms\"", "ttls=[\"1s\"]", "holders=[2, 20]", "rounds=1"];
+    let ran = experiment(13, &sizes.map(|size| ["--set", size]).concat());
+    let findings = ran.findings();
+    let cells = findings["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 4 * 2, "{findings}");
+    let loses = |findings: &mut Value| {
+        (findings["cells"][0]["done"], findings["cells"][0]["lost"]) = (1.into(), 1.into());
+    };
+    assert!(!ran.is_expected_after(13, loses));
+    let forgets = |findings: &mut Value| findings["cells"][1]["done"] = 19.into();
+    assert!(!ran.is_expected_after(13, forgets));
 }

@@ -9,6 +9,8 @@
 
 mod configuration;
 pub mod contention;
+mod crossing;
+mod durability;
 mod error;
 pub mod fairness;
 mod frame;
@@ -20,6 +22,8 @@ mod registry;
 pub mod renewal;
 pub mod safe_release;
 pub mod sim_and_live;
+mod skew;
+mod storm;
 pub mod ten_million;
 pub mod ttl_sweep;
 

@@ -2,6 +2,8 @@
 
 use super::ExperimentError;
 use super::contention::Contention;
+use super::crossing::Crossing;
+use super::durability::Durability;
 use super::fairness::Fairness;
 use super::frame::Registered;
 use super::pause_outlives_ttl::PauseOutlivesTtl;
@@ -9,6 +11,8 @@ use super::redlock_partition::RedlockPartition;
 use super::renewal::RenewalNarrows;
 use super::safe_release::SafeRelease;
 use super::sim_and_live::SimAndLive;
+use super::skew::Skew;
+use super::storm::Storm;
 use super::ten_million::TenMillion;
 use super::ttl_sweep::TtlSweep;
 
@@ -23,6 +27,10 @@ pub const ALL: &[&dyn Registered] = &[
     &TenMillion,
     &RenewalNarrows,
     &SimAndLive,
+    &Durability,
+    &Crossing,
+    &Skew,
+    &Storm,
 ];
 
 /// Returns the experiment with this number.

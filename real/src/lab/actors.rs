@@ -175,8 +175,13 @@ pub(crate) struct ResourceActor {
 impl ResourceActor {
     /// Starts a resource with a store on disk, on a free port, and waits until it listens.
     pub(crate) fn start(stage: &Stage, folder: &str, fence: &str) -> Result<Self, LabError> {
+        Self::start_on(stage, folder, "redb", fence)
+    }
+
+    /// As [`ResourceActor::start`], with the store `store`: `redb`, a file on the disk, or `memory`.
+    pub(crate) fn start_on(stage: &Stage, folder: &str, store: &str, fence: &str) -> Result<Self, LabError> {
         let arguments =
-            ["--listen", "127.0.0.1:0", "--store", "redb", "--path", "resource.redb", "--fence", fence];
+            ["--listen", "127.0.0.1:0", "--store", store, "--path", "resource.redb", "--fence", fence];
         let mut actor = Actor::start(stage, folder, "resource", "resource", &arguments)?;
         let port = actor.until("listen", |actor| listening(actor.process.log()))?;
         Ok(Self { actor, port, address: format!("127.0.0.1:{port}") })

@@ -36,9 +36,16 @@ pub(crate) struct HotKey<'a> {
 impl HotKey<'_> {
     /// Offers the load to `fleet`.
     pub(crate) fn offer(&self, system: System, fleet: &Fleet) -> Result<Report, LabError> {
+        let addresses = fleet.addresses().split(',').map(str::to_owned).collect();
+        self.offer_by(Arm::Lock, Place::new(system, addresses))
+    }
+
+    /// Offers the load to the servers at `place`: those of a lock, or a PostgreSQL for an arm without one.
+    pub(crate) fn offer_by(&self, arm: Arm, place: Place) -> Result<Report, LabError> {
+        let name = if arm == Arm::Lock { place.system.as_str() } else { "postgres" };
         let load = Load {
-            arm: Arm::Lock,
-            place: Place::new(system, fleet.addresses().split(',').map(str::to_owned).collect()),
+            arm,
+            place,
             primitive: Primitive::Mutex,
             ttl: self.ttl.0,
             work: self.work.0,
@@ -53,7 +60,7 @@ impl HotKey<'_> {
             polled: self.polled,
             fenced: true,
         };
-        let failed = |error: String| LabError::Failed(format!("the load on {}: {error}", system.as_str()));
+        let failed = |error: String| LabError::Failed(format!("the load on {name}: {error}"));
         let executor = Builder::new_current_thread().enable_all().build();
         let executor = executor.map_err(|error| failed(error.to_string()))?;
         let offered = executor.block_on(async { contend(load, TokioRuntime::new(Handle::current())).await });

@@ -52,6 +52,14 @@ pub(crate) fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((*sorted.get(first)?, *sorted.get(sorted.len() - 1 - first)?))
 }
 
+/// Returns the value below which this share of the values is.
+pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    Some(sorted[((share * last as f64).round() as usize).min(last)])
+}
+
 /// Returns the largest value.
 pub(crate) fn most(values: &[f64]) -> Option<f64> {
     values.iter().copied().max_by(f64::total_cmp)
@@ -66,6 +74,12 @@ mod tests {
         assert_eq!((median(&[]), most(&[])), (None, None));
         assert_eq!((median(&[3.0, 1.0, 2.0]), most(&[3.0, 1.0, 2.0])), (Some(2.0), Some(3.0)));
         assert_eq!(median(&[4.0, 1.0]), Some(2.5));
+        let hundred: Vec<_> = (0..=100).rev().map(f64::from).collect();
+        let at = |share| quantile(&hundred, share);
+        assert_eq!(
+            (at(0.0), at(0.99), at(1.0), quantile(&[], 0.5)),
+            (Some(0.0), Some(99.0), Some(100.0), None)
+        );
     }
 
     #[test]

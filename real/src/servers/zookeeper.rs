@@ -1,4 +1,4 @@
-//! A single ZooKeeper, or an ensemble of three.
+//! A single ZooKeeper, or an ensemble of several.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -52,7 +52,7 @@ pub struct ZooKeeper {
     stage: Stage,
 }
 
-/// Three ZooKeeper servers.
+/// Several ZooKeeper servers, of which a majority is enough.
 #[derive(Debug)]
 pub struct ZooKeeperEnsemble {
     /// The members.
@@ -193,7 +193,19 @@ impl ZooKeeperEnsemble {
     ///
     /// [`ServerError`] says what to do.
     pub fn start(stage: &Stage) -> Result<Self, ServerError> {
-        on_free_ports(|| Self::on_ports(stage, free()?, free()?, free()?))
+        Self::start_of(stage, 3)
+    }
+
+    /// Starts so many servers, an odd number of at most 9, as [`ZooKeeperEnsemble::start`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] says what to do.
+    pub fn start_of(stage: &Stage, members: usize) -> Result<Self, ServerError> {
+        on_free_ports(|| {
+            let ports: [[u16; 9]; 3] = [free()?, free()?, free()?];
+            Self::on_ports(stage, ports.map(|ports| ports.into_iter().take(members).collect()))
+        })
     }
 
     /// Returns the addresses of all members.
@@ -209,21 +221,16 @@ impl ZooKeeperEnsemble {
         self.members.iter().position(leads)
     }
 
-    fn on_ports(
-        stage: &Stage,
-        ports: [u16; 3],
-        peers: [u16; 3],
-        elections: [u16; 3],
-    ) -> Result<Self, ServerError> {
+    fn on_ports(stage: &Stage, [ports, peers, elections]: [Vec<u16>; 3]) -> Result<Self, ServerError> {
         let mut all = String::from("tickTime=200\ninitLimit=20\nsyncLimit=10\n");
-        for n in 0..3 {
+        for n in 0..ports.len() {
             // Writing to a String can't fail.
             let _ = writeln!(all, "server.{}=127.0.0.1:{}:{}", n + 1, peers[n], elections[n]);
         }
         let start = |n: usize| {
             ZooKeeper::launch(stage, &format!("zookeeper-{}", n + 1), n + 1, ports[n], MEMBER, &all)
         };
-        let mut members = (0..3).map(start).collect::<Result<Vec<_>, _>>()?;
+        let mut members = (0..ports.len()).map(start).collect::<Result<Vec<_>, _>>()?;
         members.iter_mut().try_for_each(ZooKeeper::await_ready)?;
         Ok(Self { members })
     }

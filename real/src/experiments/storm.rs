@@ -1,0 +1,228 @@
+//! Experiment 13: a TTL near the duration of the work, and many holders that renew.
+//!
+//! A renewal is due every third of a TTL. On Redis each holder sends its own, so that a short TTL multiplies
+//! the requests by the number of holders; when they take longer than what is left of a lease, it is lost
+//! although its holder is well. A lease on etcd or ZooKeeper lives as long as the session of its process,
+//! which one message keeps alive for all. All holders of a run are in one process here, its client and its
+//! one core included: what is measured is their limit together with the server's.
+//!
+//! Source: the lab text, section 10, and "distributed-coordination-part-018", section 16.
+
+use std::error::Error;
+use std::time::Duration;
+
+use dlock::redis::Waiting;
+use dlock::{AnyBackend, Backend, Cap, Lock, LockKey, Options, Runtime, TokioRuntime};
+use history::Span;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::{Builder, Handle};
+use tokio::task::JoinSet;
+
+use super::{Experiment, ExperimentError};
+use crate::lab::fleet::Fleet;
+use crate::place::Place;
+use crate::report::{Section, Table};
+use crate::servers::Stage;
+use crate::systems::System;
+use crate::timer;
+
+/// The timeout of an acquire of a free lock, long enough for all holders to be granted.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Experiment 13.
+#[derive(Debug)]
+pub struct Storm;
+
+/// The configuration.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    systems: Vec<System>,
+    work: Span,
+    ttls: Vec<Span>,
+    holders: Vec<u32>,
+    rounds: u32,
+}
+
+/// The raw findings.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Findings {
+    cells: Vec<Cell>,
+}
+
+/// One system with one TTL and number of holders.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Cell {
+    system: System,
+    ttl: Span,
+    holders: u32,
+    /// Pieces of work that were done before their leases ended.
+    done: u32,
+    /// Pieces of work whose lease was lost.
+    lost: u32,
+    /// Acquires that failed.
+    failed: u32,
+    /// The duration of the run in seconds.
+    seconds: f64,
+}
+
+/// The outcome of a piece of work.
+enum Outcome {
+    Done,
+    Lost,
+    Failed,
+}
+
+impl Experiment for Storm {
+    type Configuration = Configuration;
+    type Findings = Findings;
+
+    const NUMBER: u32 = 13;
+    const TITLE: &'static str = "A storm of renewals";
+    const QUESTION: &'static str =
+        "How many holders can renew before leases are lost, if the TTL is as short as the work?";
+    const COMMITTED: &'static str = include_str!("../../experiments/13.toml");
+
+    fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
+        let Configuration { systems, work, ttls, holders, rounds } = configuration;
+        if systems.is_empty() || work.0.is_zero() || ttls.is_empty() || holders.is_empty() || *rounds == 0 {
+            return Err(ExperimentError::Pointless(
+                "set systems, work above zero, TTLs, holders and rounds".to_owned(),
+            ));
+        }
+        let mut cells = Vec::new();
+        for &system in systems {
+            let stage = Stage::new()?;
+            let fleet = Fleet::start(&stage, system)?;
+            let place = Place::new(system, fleet.addresses().split(',').map(str::to_owned).collect());
+            for &ttl in ttls {
+                for &holders in holders {
+                    let cell = configuration.cell(&place, ttl, holders);
+                    cells.push(
+                        cell.map_err(|error| {
+                            ExperimentError::Failed(format!("{}: {error}", system.as_str()))
+                        })?,
+                    );
+                }
+            }
+        }
+        Ok(Findings { cells })
+    }
+
+    fn section(configuration: &Configuration, findings: &Findings) -> Section {
+        let mut section = Section { tables: vec![table(configuration, findings)], ..Section::default() };
+        let fewest = configuration.holders.iter().min().copied().unwrap_or_default();
+        let few: Vec<_> = findings.cells.iter().filter(|cell| cell.holders == fewest).collect();
+        section.expect(
+            format!("{fewest} holders lost no lease, whatever the TTL"),
+            !few.is_empty() && few.iter().all(|cell| cell.lost == 0 && cell.done > 0),
+        );
+        section.expect(
+            "every piece of work was done, lost its lease, or was refused: none is missing",
+            findings
+                .cells
+                .iter()
+                .all(|cell| cell.done + cell.lost + cell.failed == cell.holders * configuration.rounds),
+        );
+        section.remarks.extend(configuration.systems.iter().filter_map(|system| first(findings, *system)));
+        section
+    }
+}
+
+impl Configuration {
+    fn cell(&self, place: &Place, ttl: Span, holders: u32) -> Result<Cell, Box<dyn Error + Send + Sync>> {
+        Builder::new_current_thread().enable_all().build()?.block_on(async {
+            let runtime = TokioRuntime::new(Handle::current());
+            let backend = place.backend(ttl.0, Waiting::default(), runtime.clone())?;
+            let lock = Lock::new(backend, Options::new(ttl.0))?;
+            let begun = runtime.now();
+            let mut running = JoinSet::new();
+            for holder in 0..holders {
+                let key = LockKey::new("storm", &format!("{ttl}-{holders}-{holder}"))?;
+                running.spawn(repeat(lock.clone(), key, self.work.0, self.rounds));
+            }
+            let system = place.system;
+            let mut cell = Cell { system, ttl, holders, done: 0, lost: 0, failed: 0, seconds: 0.0 };
+            while let Some(outcomes) = running.join_next().await {
+                for outcome in outcomes? {
+                    match outcome {
+                        Outcome::Done => cell.done += 1,
+                        Outcome::Lost => cell.lost += 1,
+                        Outcome::Failed => cell.failed += 1,
+                    }
+                }
+            }
+            cell.seconds = runtime.now().saturating_since(begun).as_secs_f64();
+            lock.cleaned_up(runtime.now() + ttl.0).await;
+            Ok(cell)
+        })
+    }
+}
+
+async fn repeat(
+    lock: Lock<AnyBackend<TokioRuntime>>,
+    key: LockKey,
+    work: Duration,
+    rounds: u32,
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for _ in 0..rounds {
+        let Ok(handle) = lock.acquire(&key, lock.backend().runtime().now() + ACQUIRE_TIMEOUT).await else {
+            outcomes.push(Outcome::Failed);
+            continue;
+        };
+        let held = handle.while_held(Cap(work * 10), timer::sleep(work)).await;
+        outcomes.push(if held.is_ok() { Outcome::Done } else { Outcome::Lost });
+        let _ = handle.release().await;
+    }
+    outcomes
+}
+
+/// Says with how many holders the first leases were lost.
+fn first(findings: &Findings, system: System) -> Option<String> {
+    let mut lossy: Vec<_> =
+        findings.cells.iter().filter(|cell| cell.system == system && cell.lost > 0).collect();
+    lossy.sort_by_key(|cell| (cell.holders, cell.ttl.0));
+    let name = system.as_str();
+    let Some(cell) = lossy.first() else {
+        let most = findings.cells.iter().filter(|cell| cell.system == system);
+        let most = most.max_by_key(|cell| (cell.holders, std::cmp::Reverse(cell.ttl.0)))?;
+        return Some(format!(
+            "On {name} no lease was lost, up to {} holders with a TTL of {}.",
+            most.holders, most.ttl
+        ));
+    };
+    Some(format!(
+        "On {name} the first leases were lost with {} holders and a TTL of {}: {} of {}.",
+        cell.holders,
+        cell.ttl,
+        cell.lost,
+        cell.done + cell.lost + cell.failed
+    ))
+}
+
+fn table(configuration: &Configuration, findings: &Findings) -> Table {
+    let caption = format!(
+        "Holders that work for {} and renew, {} times each: pieces of work done under the lease, leases lost, \
+         acquires that failed, and the duration of the run. Renewals due a second, if each lease is renewed \
+         by itself.",
+        configuration.work, configuration.rounds
+    );
+    let mut table =
+        Table::new(caption, &["system", "TTL", "holders", "renewals/s", "done", "lost", "failed", "s"]);
+    for cell in &findings.cells {
+        let by_itself = matches!(cell.system, System::Redis | System::Redlock);
+        let due = f64::from(cell.holders) * 3.0 / cell.ttl.0.as_secs_f64();
+        table.row([
+            cell.system.as_str().to_owned(),
+            cell.ttl.to_string(),
+            cell.holders.to_string(),
+            if by_itself { format!("{due:.0}") } else { "–".to_owned() },
+            cell.done.to_string(),
+            cell.lost.to_string(),
+            cell.failed.to_string(),
+            format!("{:.1}", cell.seconds),
+        ]);
+    }
+    table
+}
