@@ -104,6 +104,9 @@ fn many_locks_show_memory_and_expiry_for_each_layout() {
     }
     assert_eq!(findings["expiry"][1]["idle"]["dbsize"], 80_000);
     assert!(!ran.is_expected_after(7, |findings| findings["expiry"][1]["idle"]["dbsize"] = 5.into()));
+    let left = findings["etcd_expiry"]["samples"].as_array().unwrap();
+    assert_eq!(left.last().unwrap()["keys"], 0, "{left:?}");
+    assert!(!ran.is_expected_after(7, |findings| findings["etcd_expiry"]["reclaimed_after_s"] = Value::Null));
     assert!(!ran.is_expected_after(7, |findings| {
         findings["growth"]["defragmented"] = findings["growth"]["after"].clone();
     }));

@@ -1,22 +1,26 @@
-//! Many locks on etcd: the cost of holding them, and the cost of their history.
+//! Many locks on etcd: the cost of holding them, how long they stay after their leases have ended, and the
+//! cost of their history.
 
 use std::fs;
 use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::{Lock, LockKey, Options, Runtime};
-use etcd_client::Client;
+use etcd_client::{Client, GetOptions};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Handle};
 
 use super::Configuration;
 use crate::experiments::ExperimentError;
-use crate::fill::etcd::{EtcdFill, Leases, database_bytes, fill_etcd};
+use crate::fill::etcd::{EtcdFill, EtcdFilled, Leases, database_bytes, fill_etcd};
+use crate::lab::Machine;
 use crate::servers::{EtcdCluster, Stage};
 use dlock::TokioRuntime;
 
 /// The prefix of the keys.
 const KEY: &str = "account";
+/// The prefix of all keys of locks.
+const QUEUES: &str = "lock/v1/";
 /// The timeout of an acquire.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The TTL of the client's session.
@@ -27,11 +31,38 @@ const SESSION_TTL: Duration = Duration::from_secs(30);
 pub(super) struct Held {
     /// True if all locks share one lease.
     pub(super) is_shared: bool,
+    #[serde(default = "one")]
+    pub(super) members: usize,
     pub(super) locks: u64,
     pub(super) per_second: f64,
     pub(super) database_bytes_per_lock: f64,
-    /// Memory of the process, as counted by the kernel.
+    /// Memory of the member that takes most, as counted by the kernel.
     pub(super) memory_bytes_per_lock: f64,
+    /// The memory of the machine, in bytes.
+    #[serde(default)]
+    pub(super) machine_bytes: u64,
+}
+
+/// Earlier results are of one member.
+fn one() -> usize {
+    1
+}
+
+/// A run in which all leases end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Expiry {
+    pub(super) locks: u64,
+    pub(super) samples: Vec<Left>,
+    /// From the end of the last lease until no key was left, in seconds.
+    pub(super) reclaimed_after_s: Option<f64>,
+}
+
+/// The keys that are left at one time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Left {
+    /// Since the last lease ended.
+    pub(super) at_s: f64,
+    pub(super) keys: u64,
 }
 
 /// The cost of one lock's history. Sizes are those of the database, in bytes.
@@ -46,35 +77,76 @@ pub(super) struct Growth {
     pub(super) defragmented: u64,
 }
 
-/// Fills an etcd of one member twice: with a lease for each lock, and with one lease for all.
+/// Fills an etcd of three members twice: with a lease for each lock, and with one lease for all.
 pub(super) fn hold(configuration: &Configuration) -> Result<Vec<Held>, ExperimentError> {
-    [Leases::Each, Leases::Shared].into_iter().map(|leases| fill(configuration, leases)).collect()
+    [Leases::Each, Leases::Shared].into_iter().map(|leases| measure(configuration, leases)).collect()
 }
 
-fn fill(configuration: &Configuration, leases: Leases) -> Result<Held, ExperimentError> {
+fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, ExperimentError> {
     let stage = Stage::new()?;
-    let mut etcd = EtcdCluster::start_one(&stage)?;
-    let pid = etcd.members[0].process().pid();
-    let before = resident_bytes(pid);
+    let mut etcd = EtcdCluster::start(&stage)?;
+    let members: Vec<_> = etcd.members.iter_mut().map(|member| member.process().pid()).collect();
+    let before: Vec<_> = members.iter().map(|pid| resident_bytes(*pid)).collect();
+    let filled = block_on(fill(configuration, &etcd, leases, configuration.ttl.0))?;
+    let grown = members.iter().zip(before).map(|(pid, before)| resident_bytes(*pid).saturating_sub(before));
+    let most = grown.max().unwrap_or_default();
+    Ok(Held {
+        is_shared: leases == Leases::Shared,
+        members: members.len(),
+        locks: configuration.etcd_keys,
+        per_second: filled.per_second(),
+        database_bytes_per_lock: filled.bytes_per_lock(),
+        memory_bytes_per_lock: most as f64 / configuration.etcd_keys as f64,
+        machine_bytes: Machine::this().memory_mib * 1024 * 1024,
+    })
+}
+
+async fn fill(
+    configuration: &Configuration,
+    etcd: &EtcdCluster,
+    leases: Leases,
+    ttl: Duration,
+) -> Result<EtcdFilled, ExperimentError> {
     let order = EtcdFill {
         servers: etcd.addresses(),
         keys: configuration.etcd_keys,
         key: KEY.to_owned(),
         seed: configuration.seed,
-        ttl: configuration.ttl.0,
+        ttl,
         leases,
     };
-    let filled = block_on(async {
+    let runtime = TokioRuntime::new(Handle::current());
+    fill_etcd(&runtime, order, |_| ()).await.map_err(|error| failed(&error))
+}
+
+/// Fills an etcd of three members with locks that each have a lease, and counts those that are left after
+/// their leases have ended.
+pub(super) fn expire(configuration: &Configuration) -> Result<Expiry, ExperimentError> {
+    let stage = Stage::new()?;
+    let etcd = EtcdCluster::start(&stage)?;
+    block_on(async {
+        let etcd_failed =
+            |error: etcd_client::Error| ExperimentError::Failed(format!("the etcd failed: {error}"));
         let runtime = TokioRuntime::new(Handle::current());
-        fill_etcd(&runtime, order, |_| ()).await.map_err(|error| failed(&error))
-    })?;
-    let grown = resident_bytes(pid).saturating_sub(before);
-    Ok(Held {
-        is_shared: leases == Leases::Shared,
-        locks: configuration.etcd_keys,
-        per_second: filled.per_second(),
-        database_bytes_per_lock: filled.bytes_per_lock(),
-        memory_bytes_per_lock: grown as f64 / configuration.etcd_keys as f64,
+        let ttl = configuration.expiry_ttl.0;
+        fill(configuration, &etcd, Leases::Each, ttl).await?;
+        let ended = runtime.now() + ttl;
+        let mut client = Client::connect(etcd.addresses(), None).await.map_err(etcd_failed)?;
+        runtime.sleep_until(ended).await;
+        let mut samples = Vec::new();
+        loop {
+            let count = GetOptions::new().with_prefix().with_count_only();
+            let answer = client.get(QUEUES, Some(count)).await.map_err(etcd_failed)?;
+            let keys = answer.count().unsigned_abs();
+            let at_s = runtime.now().saturating_since(ended).as_secs_f64();
+            samples.push(Left { at_s, keys });
+            let is_over = at_s >= configuration.expiry_timeout.0.as_secs_f64();
+            if keys == 0 || is_over {
+                let reclaimed_after_s = (keys == 0).then_some(at_s);
+                return Ok(Expiry { locks: configuration.etcd_keys, samples, reclaimed_after_s });
+            }
+            runtime.sleep_until(runtime.now() + configuration.every.0).await;
+        }
     })
 }
 
