@@ -2,9 +2,11 @@
 //!
 //! Source: the lab text, section 5.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use history::Span;
 use serde_json::Value;
 
 use crate::report::Table;
@@ -113,11 +115,29 @@ impl Results<'_> {
         let offered = points.first()?["offered_per_second"].as_f64()?;
         let work = points.first()?["work"].as_str()?;
         let answers: Vec<_> = points.iter().filter_map(|point| of(point)).collect();
+        let changes = self.changes(work)?;
         Some(format!(
-            "{}, with {offered:.0} attempts a second and work of {work}; sections exclude each other: the limit \
-             is the work and the change to the next holder, not the server",
+            "{}, with {offered:.0} attempts a second and work of {work}; sections exclude each other, so the \
+             limit is 1 / (work + change to the next holder), and a change takes {changes}",
             answers.join(", ")
         ))
+    }
+
+    /// Says what is left of the time between two grants beside the work, where more is offered than fits.
+    fn changes(&self, work: &str) -> Option<String> {
+        let points = self.points()?;
+        let work_s = work.parse::<Span>().ok()?.0.as_secs_f64();
+        let mut most = BTreeMap::new();
+        for point in points.iter().filter(|point| point["work"] == work && point["abandoned"] != 0) {
+            let (system, served) = (point["system"].as_str()?, point["served_per_second"].as_f64()?);
+            let highest = most.entry(system.to_owned()).or_insert(served);
+            *highest = served.max(*highest);
+        }
+        let changes: Vec<_> = most
+            .into_iter()
+            .map(|(system, served)| format!("{:.1} ms on {system}", (1.0 / served - work_s) * 1e3))
+            .collect();
+        Some(changes.join(", "))
     }
 
     fn violations(&self) -> Option<String> {
