@@ -36,9 +36,11 @@ pub(super) fn measure(configuration: &Configuration) -> Result<Vec<Checked>, Exp
     let mut all = Vec::new();
     for store in ["memory", "redb"] {
         let stage = Stage::new()?;
-        let start = |fence: Fencing| ResourceActor::start_on(&stage, fence.as_str(), store, fence.as_str());
-        let resources = Fencing::BOTH.map(|fence| Ok((fence, start(fence)?)));
-        let resources = resources.into_iter().collect::<Result<Vec<_>, ExperimentError>>()?;
+        let mut resources = Vec::new();
+        for fence in Fencing::BOTH {
+            let resource = ResourceActor::start_on(&stage, fence.as_str(), store, fence.as_str())?;
+            resources.push((fence, resource));
+        }
         let timed = in_turns(configuration, &resources)
             .map_err(|error| ExperimentError::Failed(format!("writes to a resource: {error}")))?;
         for ((fence, _), latencies) in resources.iter().zip(timed) {

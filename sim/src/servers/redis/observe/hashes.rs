@@ -39,16 +39,19 @@ impl Hashes {
             let mut all = self.all();
             let counts = all.entry(key).or_default();
             for (owner, count) in changed_fields(args, counts)? {
-                let (owner, had) = (owner.to_vec(), counts.contains_key(owner));
+                let had = counts.contains_key(owner);
                 match count.filter(|count| *count > 0) {
                     Some(count) => {
-                        counts.insert(owner.clone(), count);
-                        _ = !had && changes.granted.insert(owner);
+                        counts.insert(owner.to_vec(), count);
+                        if !had {
+                            changes.granted.insert(owner.to_vec());
+                        }
                     }
-                    None => {
-                        counts.remove(&owner);
-                        _ = had && changes.ended.insert(owner);
+                    None if had => {
+                        counts.remove(owner);
+                        changes.ended.insert(owner.to_vec());
                     }
+                    None => {}
                 }
             }
             Some(changes)
@@ -84,7 +87,7 @@ fn changed_fields<'a>(
         }
         (b"hincrby", [owner, by]) => {
             let count = counts.get(*owner).copied().unwrap_or(0);
-            vec![(owner, parse_i64(by).map(|by| count.saturating_add(by)))]
+            vec![(*owner, parse_i64(by).map(|by| count.saturating_add(by)))]
         }
         (b"hdel", fields) => fields.iter().map(|field| (*field, None)).collect(),
         _ => return None,
