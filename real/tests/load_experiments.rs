@@ -166,8 +166,8 @@ fn conditional_updates_and_a_lock_serve_the_same_contenders() {
     // Whoever is alone tries once, and under a lock nobody works in vain.
     for (point, in_vain) in points.iter().zip([false, false, true, false]) {
         assert_eq!(point["lost_work"].as_f64().unwrap() > 0.0, in_vain, "{point}");
-        // At most one success in the time of the work, and one more than fits.
-        assert!(point["served_per_second"].as_f64().unwrap() <= 201.0, "{point}");
+        // At most one success in the time of the work, and those under way at the end.
+        assert!(point["served_per_second"].as_f64().unwrap() <= 210.0, "{point}");
     }
     let wins_always = |findings: &mut Value| findings["points"][2]["lost_work"] = 0.0.into();
     assert!(!ran.is_expected_after(11, wins_always));

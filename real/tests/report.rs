@@ -1,5 +1,5 @@
-//! The page of the experiments: the committed page agrees with the committed results, and other results give
-//! another page.
+//! The pages of the experiments and of the comparison: the committed pages agree with the committed results,
+//! and other results give other pages.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -42,6 +42,24 @@ fn another_result_gives_another_page() {
     fs::write(results.join("experiment-1.json"), "{}").unwrap();
     let error = Page::of(&results).unwrap_err().to_string();
     assert!(error.contains("experiment-1.json: these results don't fit experiment 1"), "{error}");
+}
+
+#[test]
+fn another_comparison_gives_another_page() {
+    let stage = Stage::new().unwrap();
+    let results = stage.subdirectory("results").unwrap();
+    let docs = stage.subdirectory("docs").unwrap();
+    let record = fs::read_to_string(root().join("real/results/peers.json")).unwrap();
+    fs::write(results.join("peers.json"), &record).unwrap();
+    Page::of(&results).unwrap().write(&docs).unwrap();
+    let mut other: serde_json::Value = serde_json::from_str(&record).unwrap();
+    other["rows"][0]["acquire_p50_ns"] = 123_456.into();
+    fs::write(results.join("peers.json"), other.to_string()).unwrap();
+    assert_eq!(Page::of(&results).unwrap().differing(&docs), [docs.join("peers.md")]);
+
+    fs::write(results.join("peers.json"), "{}").unwrap();
+    let error = Page::of(&results).unwrap_err().to_string();
+    assert!(error.contains("peers.json: no results of `real peers`"), "{error}");
 }
 
 #[test]

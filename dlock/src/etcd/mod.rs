@@ -36,8 +36,8 @@
 
 // acquisition.rs is the recipe, place.rs the keys and transactions of the queue, batch.rs sends those of many
 // claims as one, trail.rs the requests sent for a claim; holder.rs reads who holds a key; session.rs is a
-// session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and stream.rs are the connection, and
-// silence.rs tells when its member is silent.
+// session, keeper.rs keeps it alive, sessions.rs shares it; connector.rs and stream.rs are the connection,
+// and silence.rs tells when its member is silent.
 
 mod acquisition;
 mod batch;

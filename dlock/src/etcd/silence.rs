@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn silence_begins_with_the_first_call_after_an_answer() {
-        let at = |millis| Instant::from_nanos(millis * 1_000_000);
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
         let patience = Duration::from_millis(100);
         let silence = Silence::default();
         silence.asked(at(0));

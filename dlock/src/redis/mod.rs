@@ -18,8 +18,9 @@
 // acquires without a token; holder.rs reads who holds a key; permit/ has the scripts of a semaphore, readers/
 // those of a lock for readers and a writer, queue/ those of a mutex with a limit of its waiters, and shared/
 // those of tokens from a shared counter; jobs/ is a job queue; requests.rs remembers unanswered requests;
-// client.rs is what all acquisitions share, release.rs sends a release, and acquisition.rs puts them together. waiters.rs and listener.rs wake waiters after a release. The .lua files
-// are the scripts that the server runs.
+// client.rs is what all acquisitions share, release.rs sends a release, and acquisition.rs puts them
+// together. waiters.rs and listener.rs wake waiters after a release. The .lua files are the scripts that the
+// server runs.
 
 mod acquisition;
 mod batch;

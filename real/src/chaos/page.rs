@@ -189,8 +189,8 @@ fn after_mutex(runs: &[&Stored]) -> String {
         "No token regressed.".to_owned()
     } else {
         format!(
-            "Tokens regressed {all} times, on {} only; {explained} of them after a fault that set the counter\n\
-             back (the data was lost, or a lagging replica was promoted) and not between two such faults. The\n\
+            "Tokens regressed {all} times, on {} only; {explained} of them after a fault that set the counter \
+             back (the data was lost, or a lagging replica was promoted) and not between two such faults. The \
              resource then refuses grants until the counter has caught up.",
             systems.into_iter().collect::<Vec<_>>().join(" and ")
         )

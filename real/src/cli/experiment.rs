@@ -39,7 +39,8 @@ pub(crate) struct Experiment {
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
     /// The file for the raw results. By default real/results/experiment-N.json, of which docs/experiments.md
-    /// is made and for which the load average must be at most 1, or target/experiments/experiment-N.json if a flag changes the committed configuration.
+    /// is made and for which the load average must be at most 1, or target/experiments/experiment-N.json if a
+    /// flag changes the committed configuration.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Keeps the history of each run in this folder, for `real audit`.

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use dlock::TokioRuntime;
 use files::Parents;
 use real::lab::{Machine, keep, try_keep};
-use real::peers::measure::{Configuration, PARTS, Results, TAKES};
-use real::peers::{OPTIONAL, compare};
+use real::peers::measure::Configuration;
+use real::peers::{compare, page};
 
 use super::metrics::MetricsArgs;
 use super::{Outcome, print, span, written};
@@ -100,7 +99,8 @@ impl Peers {
         }
         real::logs::install(None)?;
         self.metrics.serve_aside("peers")?;
-        let results = compare(configuration, &self.without, |progress| eprintln!("{progress}"))?;
+        let command = super::experiment::command();
+        let results = compare(command, configuration, &self.without, |progress| eprintln!("{progress}"))?;
         print(&results.tables())?;
         keep(&results, &out)?;
         if self.write {
@@ -110,41 +110,4 @@ impl Peers {
         print(&format!("\nraw results: {}\n", out.display()))?;
         Ok(results.missing.is_empty())
     }
-}
-
-/// Returns the page for `--write`.
-fn page(results: &Results) -> String {
-    let machine = &results.machine;
-    let left_out: Vec<_> =
-        OPTIONAL.into_iter().filter(|name| !results.rows.iter().any(|row| row.peer == *name)).collect();
-    let left_out = match left_out.as_slice() {
-        [] => String::new(),
-        names => format!(" Without {}.", names.join(", ")),
-    };
-    format!(
-        "# Peers, side by side\n\n`{}`\n\nOne run on {} cores ({}, Linux {}), all servers on the same \
-         machine; {software}. Each peer did the same work in {} slices, all in turns; acquires alone in {TAKES} times as \
-         many.{left_out} Latencies of loopback move with the placement of threads on cores, so where single \
-         requests are timed the Redis has a core and its client another, and a slice is done in {PARTS} \
-         parts: read the ratios. A ratio is a *tie* where the middle halves of the two rows' slices overlap. \
-         The Redis is one server without persistence, with a port over TLS beside the other; etcd has three \
-         members, which sync each write to this machine's disk, ZooKeeper one. redis-py and rslock acquire by a \
-         SET, which gives no fencing token and costs the server less than a script; so does our row without a \
-         token, and the raw SET beside the raw EVALSHA tells how much. Nearly half of a round trip over \
-         loopback is the waking of the thread that waits. Ours polls for an answer for \
-         {poll:?} before it sleeps, where those before came as soon, and takes a core while it polls \
-         (`--busy-poll` of `worker` and `contend`); a row of it never does. Where many of ours acquire \
-         or release at the same time they share calls; redis-benchmark, which stands for what the server can \
-         do, makes one for each. The semaphores have {permits} permits; those of ours have tokens, and tell of the \
-         other permits that are live. Redisson's algorithm is its scripts, written anew. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
-        super::experiment::command(),
-        machine.cores,
-        machine.processor,
-        machine.kernel,
-        results.configuration.rounds,
-        results.tables(),
-        software = results.software,
-        poll = TokioRuntime::BUSY_POLL,
-        permits = results.configuration.permits,
-    )
 }

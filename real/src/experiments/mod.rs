@@ -4,13 +4,14 @@
 //! [`Experiment`] is the trait of all (`frame`), `registry` lists them by number, and `configuration` reads
 //! their files in `real/experiments/`. The experiments are [`pause_outlives_ttl`] (1), [`redlock_partition`]
 //! (2), [`safe_release`] (3), [`contention`] (4), [`fairness`] (5), [`ttl_sweep`] (6), [`ten_million`] (7),
-//! [`renewal`] (8) and [`sim_and_live`] (9). They share [`lab`](crate::lab); `page` makes the
-//! Markdown page, which begins with the lab's `objectives`.
+//! [`renewal`] (8), [`sim_and_live`] (9), [`durability`] (10), [`crossing`] (11), [`skew`] (12) and [`storm`]
+//! (13). They share [`lab`](crate::lab); `page` makes the Markdown pages, of which the first begins with the
+//! lab's `objectives`.
 
 mod configuration;
 pub mod contention;
-mod crossing;
-mod durability;
+pub mod crossing;
+pub mod durability;
 mod error;
 pub mod fairness;
 mod frame;
@@ -22,8 +23,8 @@ mod registry;
 pub mod renewal;
 pub mod safe_release;
 pub mod sim_and_live;
-mod skew;
-mod storm;
+pub mod skew;
+pub mod storm;
 pub mod ten_million;
 pub mod ttl_sweep;
 

@@ -1,4 +1,5 @@
-//! The pages of the results: that of all experiments, and that of the long runs.
+//! The pages of the results: that of all experiments, that of the long runs, and that of the comparison with
+//! other libraries.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,13 +8,18 @@ use std::path::{Path, PathBuf};
 use super::{ALL, ExperimentError, Registered, objectives};
 use crate::chaos::{self, ChaosPageError};
 use crate::lab::{LabError, keep_text};
+use crate::peers::{PeersPageError, stored_page};
 
 /// The names of the pages in their folder.
 const PAGE: &str = "experiments.md";
 const LONG_RUNS: &str = "chaos.md";
+const PEERS: &str = "peers.md";
 
 /// The folder of the reports of the long runs, in that of the results.
 const CHAOS: &str = "chaos";
+
+/// The file of the comparison's results there.
+const COMPARISON: &str = "peers.json";
 
 /// Why the page can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +38,9 @@ pub enum PageError {
     /// The report of a long run is invalid.
     #[error(transparent)]
     Chaos(#[from] ChaosPageError),
+    /// The results of the comparison are invalid.
+    #[error(transparent)]
+    Peers(#[from] PeersPageError),
     /// A figure can't be drawn.
     #[error("{0}")]
     Figure(String),
@@ -44,13 +53,13 @@ pub struct Page {
 }
 
 impl Page {
-    /// Makes the page of the experiments from the files `experiment-N.json` in the folder `results`, and that
-    /// of the long runs from the files in its folder `chaos`.
+    /// Makes the page of the experiments from the files `experiment-N.json` in the folder `results`, that of
+    /// the long runs from the files in its folder `chaos`, and that of the comparison from `peers.json`.
     ///
     /// # Errors
     ///
     /// [`PageError`]. An experiment without results is no error: the page says that there are none. Without
-    /// the folder there is no page of long runs.
+    /// the folder, or the file, there is no page of long runs, or of the comparison.
     pub fn of(results: &Path) -> Result<Self, PageError> {
         let mut files = BTreeMap::new();
         let mut text = HEAD.to_owned() + &objectives::section(results);
@@ -71,6 +80,9 @@ impl Page {
         files.insert(PAGE.to_owned(), text);
         if let Some(text) = chaos::page(&results.join(CHAOS))? {
             files.insert(LONG_RUNS.to_owned(), text);
+        }
+        if let Some(text) = stored_page(&results.join(COMPARISON))? {
+            files.insert(PEERS.to_owned(), text);
         }
         Ok(Self { files })
     }

@@ -1,7 +1,9 @@
 //! Measures the peers slice by slice, in turns, and combines the slices.
 
+use std::borrow::Cow;
+
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cores::Cores;
 use super::slice::{Job, Scenario, Slice, WRITES};
@@ -24,7 +26,7 @@ const DIGITS: u8 = 3;
 const LATENCY_NS_MAX: u64 = 600_000_000_000;
 
 /// The amount of work to measure.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Configuration {
     /// The number of slices of each arm for each peer.
     pub rounds: u64,
@@ -47,8 +49,11 @@ pub struct Configuration {
 }
 
 /// The measurements.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Results {
+    /// The command that repeats the run.
+    #[serde(default = "command")]
+    pub command: String,
     /// The machine.
     pub machine: Machine,
     /// The versions of servers and clients, and the commit.
@@ -58,18 +63,23 @@ pub struct Results {
     /// A row for each peer in each arm.
     pub rows: Vec<Row>,
     /// The peers that could not be measured, and why.
-    pub missing: Vec<(&'static str, String)>,
+    pub missing: Vec<(Cow<'static, str>, String)>,
+}
+
+/// Earlier results have no command: they are of this one.
+fn command() -> String {
+    "cargo run --release -p fencepost-real -- peers --write".to_owned()
 }
 
 /// The measurement of one peer in one arm.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// The scenario.
     pub scenario: Scenario,
     /// The number of contenders.
     pub contenders: u64,
     /// The peer.
-    pub peer: &'static str,
+    pub peer: Cow<'static, str>,
     /// Median of the acquires, in nanoseconds; 0 if they were not timed singly.
     pub acquire_p50_ns: u64,
     /// Their 99th percentile.
@@ -88,10 +98,10 @@ pub struct Row {
     pub completed: u64,
 }
 
-/// Measures all entries on `machine`, with the Redis on this port and these cores. Calls `on_round` for each
-/// round.
+/// Measures all entries for `command` on `machine`, with the Redis on this port and these cores. Calls
+/// `on_round` for each round.
 pub(super) fn measure(
-    machine: Machine,
+    (command, machine): (String, Machine),
     configuration: Configuration,
     mut entries: Vec<Entry>,
     (redis, cores): (u16, Cores),
@@ -132,7 +142,7 @@ pub(super) fn measure(
     tallies.sort_by_key(|tally: &Tally| tally.place);
     let rows = tallies.into_iter().map(Tally::row).collect();
     let software = Software::this();
-    Ok(Results { machine, software, configuration, rows, missing })
+    Ok(Results { command, machine, software, configuration, rows, missing })
 }
 
 fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
@@ -183,7 +193,7 @@ impl Turn<'_> {
         &self,
         entries: &mut Vec<Entry>,
         tallies: &mut Vec<Tally>,
-        missing: &mut Vec<(&'static str, String)>,
+        missing: &mut Vec<(Cow<'static, str>, String)>,
     ) -> Result<(), PeerError> {
         let mut failure = None;
         entries.retain_mut(|entry| {
@@ -193,7 +203,7 @@ impl Turn<'_> {
             match self.one(entry, tallies) {
                 Ok(()) => true,
                 Err(PeerError::Failed { name, what }) if OPTIONAL.contains(&name) => {
-                    missing.push((name, what));
+                    missing.push((name.into(), what));
                     false
                 }
                 Err(error) => {
@@ -280,7 +290,7 @@ impl Tally {
         let row = Row {
             scenario,
             contenders,
-            peer,
+            peer: peer.into(),
             acquire_p50_ns: 0,
             acquire_p99_ns: 0,
             release_p50_ns: 0,

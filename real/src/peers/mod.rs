@@ -3,14 +3,15 @@
 //! Each peer does the same work in small slices, all in turns, so that disturbances of the machine affect all
 //! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `raw_redis`,
 //! `raw_etcd`, `permits`, `elections` and `foreign` are the peers. `cores` pins the Redis and its client to
-//! different cores where single requests are timed. [`measure`] runs the slices and combines them, and
-//! [`table`] compares the results with the targets.
+//! different cores where single requests are timed. [`measure`] runs the slices and combines them,
+//! [`table`] compares the results with the targets, and `page` makes docs/peers.md of them.
 
 mod cores;
 mod elections;
 mod foreign;
 pub mod measure;
 mod ours;
+mod page;
 mod permits;
 mod raw_etcd;
 mod raw_redis;
@@ -30,6 +31,7 @@ use dlock::tls::Identity;
 
 use self::cores::Cores;
 use self::measure::{Configuration, Results};
+pub use self::page::{PeersPageError, page, stored_page};
 use self::raw_redis::Acquires;
 use self::slice::{Peer, Scenario};
 
@@ -121,6 +123,7 @@ const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Spac
 /// [`PeerError`] if a server or one of our own peers failed. A peer that could not be installed is listed in
 /// the results with the reason.
 pub fn compare(
+    command: String,
     configuration: Configuration,
     without: &[String],
     on_round: impl Fn(&str),
@@ -148,8 +151,9 @@ pub fn compare(
         fenced: true,
     };
     let entries = enter(&redis, secured, &etcd, &zookeeper, without, &mut missing);
-    let mut results = measure::measure(machine, configuration, entries, (redis.port(), cores), on_round)?;
-    results.missing.extend(missing);
+    let mut results =
+        measure::measure((command, machine), configuration, entries, (redis.port(), cores), on_round)?;
+    results.missing.extend(missing.into_iter().map(|(name, why)| (name.into(), why)));
     Ok(results)
 }
 

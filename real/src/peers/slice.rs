@@ -37,7 +37,7 @@ pub struct Job {
 pub const WRITES: u64 = 10;
 
 /// A scenario to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scenario {
     /// One client acquires and releases one key repeatedly.

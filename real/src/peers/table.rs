@@ -176,7 +176,7 @@ impl Results {
     fn others(&self, scenario: Scenario, contenders: u64) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| {
             let is_other = !row.peer.starts_with("dlock")
-                && ![RAW_EVALSHA, RAW_SET, RAW_SOCKET, RAW_TXN, BENCHMARK].contains(&row.peer);
+                && ![RAW_EVALSHA, RAW_SET, RAW_SOCKET, RAW_TXN, BENCHMARK].contains(&&*row.peer);
             is_other && row.scenario == scenario && row.contenders == contenders
         })
     }
@@ -295,7 +295,7 @@ mod tests {
         Row {
             scenario,
             contenders,
-            peer,
+            peer: peer.into(),
             acquire_p50_ns: nanos,
             acquire_p99_ns: 2 * nanos,
             release_p50_ns: nanos,
@@ -334,7 +334,7 @@ mod tests {
             row(Scenario::Permit, 1, permits::NAME, 50, 1.0),
         ];
         let (machine, software) = (Machine::this(), Software::this());
-        Results { machine, software, configuration, rows, missing: Vec::new() }
+        Results { command: String::new(), machine, software, configuration, rows, missing: Vec::new() }
     }
 
     fn verdicts(results: &Results) -> Vec<Option<bool>> {
@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn the_tables_list_each_peer_and_the_missing_ones() {
         let mut results = results(19.0);
-        results.missing.push(("rslock", "no compiler".to_owned()));
+        results.missing.push(("rslock".into(), "no compiler".to_owned()));
         let text = results.tables();
         assert!(
             text.contains("| redis-py | 130 µs | 260 µs | 130 µs | 260 µs | 1.0 | 1.14 | 1.00 (tie) |"),

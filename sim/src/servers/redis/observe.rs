@@ -140,7 +140,9 @@ impl Unit<'_> {
             self.emit(effect);
         }
         let keys: Vec<_> = self.granted.iter().map(|(key, _)| key.clone()).collect();
-        keys.iter().for_each(|key| self.emit_granted(key, None));
+        for key in keys {
+            self.emit_granted(&key, None);
+        }
     }
 
     fn emit(&mut self, effect: &Effect) {

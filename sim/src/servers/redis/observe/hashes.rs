@@ -73,6 +73,13 @@ impl Hashes {
     }
 }
 
+/// The view of another server, or of the next life of this one, begins without owners.
+impl Clone for Hashes {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 /// Returns the fields that the command changes, with their new numbers: `None` for a field that is removed, or
 /// that has no whole number. Returns `None` for other commands.
 fn changed_fields<'a>(
