@@ -188,12 +188,12 @@ fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
             args.push(if has_third { "1" } else { "2" }.to_owned());
         }
         if script.name.ends_with("acquire_writer.lua") {
-            // The time for which it bars readers.
-            args.push(if has_third { "5" } else { "5000" }.to_owned());
+            // The time for which it bars readers: half a wait, as all short times.
+            args.push(if has_third { "30" } else { "5000" }.to_owned());
         }
         if script.name.ends_with("acquire_in_turn.lua") {
             // The most that may wait, the patience and no channel.
-            let patience = if is_short { "5" } else { "5000" };
+            let patience = if is_short { "30" } else { "5000" };
             args.extend([if has_third { "1" } else { "0" }, patience, ""].map(str::to_owned));
         }
         args.extend(third.filter(|_| has_third).map(str::to_owned));

@@ -1,11 +1,15 @@
 //! Patterns of keys: `*`, `?`, `[a-z]`, `[^a]` and `\` before a plain character. Source: `stringmatchlen` of
 //! Redis.
 
-/// Returns true if `text` matches `pattern` as a whole.
+/// Returns true if `text` matches `pattern` as a whole. As in Redis, only the empty pattern matches an empty
+/// text, and `*` does not: commands that take all keys know that pattern themselves.
 ///
 /// Every part of a pattern but `*` stands for one byte, so only the last `*` needs a second try: the time is
 /// at most the product of both lengths.
 pub(crate) fn matches(mut pattern: &[u8], mut text: &[u8]) -> bool {
+    if text.is_empty() {
+        return pattern.is_empty();
+    }
     // The pattern behind the last `*`, and the text on which it was tried.
     let mut last_star = None;
     loop {
@@ -72,7 +76,10 @@ mod tests {
     #[test]
     fn patterns_match_as_in_redis() {
         for (pattern, text, matched) in [
-            ("*", "", true),
+            ("*", "", false),
+            ("", "", true),
+            ("*", "a", true),
+            ("a*", "a", true),
             ("a*c", "abbc", true),
             ("a*c", "abb", false),
             ("a?c", "abc", true),

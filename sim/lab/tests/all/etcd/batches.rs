@@ -12,6 +12,7 @@ use dlock::{
 };
 use sim::faults::{Crash, Cut, Partition, Pause};
 use sim::servers::etcd::{Cluster, ClusterOptions};
+use sim::servers::host::Host;
 use sim::world::runtime::SimRuntime;
 use sim::{Control, Name, Process, Report, Rules, Sim, Span};
 
@@ -112,13 +113,18 @@ fn a_call_with_too_little_time_fails_alone() {
         let held = lab.client("b").lock.try_acquire(&key()).await.unwrap();
         let waiter = client.spawn_acquire(&key(), LONG);
         etcd.pass(100).await;
-        let before = etcd.cluster.executed();
+        let by_others =
+            || MEMBERS[1..].iter().map(|name| etcd.cluster.member(name).unwrap().executed()).sum::<u64>();
+        let before = by_others();
         // A round trip takes 2 ms.
-        let hasty = client.lock.acquire(&numbered(1), client.within(Duration::from_millis(1))).await;
-        assert_eq!(hasty.unwrap_err(), AcquireError::Unavailable(BackendError::NoAnswer));
-        etcd.pass(500).await;
-        // Its claim, and the transaction that withdraws it. The waiter has asked nothing again.
-        assert_eq!(etcd.cluster.executed() - before, 2);
+        let mut options = Options::new(TTL);
+        options.request_timeout = Duration::from_millis(1);
+        let hasty = Lock::new(client.lock.backend().clone(), options).unwrap();
+        let error =
+            hasty.acquire(&numbered(1), client.within(Duration::from_micros(1500))).await.unwrap_err();
+        assert_eq!(error, AcquireError::Unavailable(BackendError::NoAnswer));
+        etcd.pass(100).await;
+        assert_eq!(by_others(), before, "the connection goes on: no call went to another member");
         assert_eq!(held.release().await, Ok(Released::Done));
         waiter.wait(&etcd.control).await.unwrap();
     });

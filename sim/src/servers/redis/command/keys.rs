@@ -51,7 +51,8 @@ fn check_flush(args: Args<'_>) -> Result<(), Reply> {
 }
 
 pub(super) fn keys(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
-    Ok(Reply::Array(matching(state, |key, _| glob::matches(args.at(1), key))))
+    let pattern = args.at(1);
+    Ok(Reply::Array(matching(state, |key, _| pattern == b"*" || glob::matches(pattern, key))))
 }
 
 /// RANDOMKEY: never returns an expired key.

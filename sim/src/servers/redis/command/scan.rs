@@ -86,7 +86,7 @@ impl<'a> ScanOptions<'a> {
                     None => return Err(Reply::error(NOT_AN_INTEGER)),
                 }
             } else if option.eq_ignore_ascii_case(b"match") {
-                options.pattern = Some(value);
+                options.pattern = Some(value).filter(|pattern| *pattern != b"*");
             } else if option.eq_ignore_ascii_case(b"type") && of_keys {
                 options.kind = Some(value);
             } else {
