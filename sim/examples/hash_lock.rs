@@ -1,6 +1,6 @@
-//! A reentrant lock that is a hash of Redis, by the scripts of Redisson's `RLock`: each field is an owner, and
-//! its value how often that owner has the lock. The one with the mistake leaves out the question before it
-//! releases, and deletes the lock of another owner; no schedule breaks the other one.
+//! A reentrant lock that is a hash of Redis, by the scripts of Redisson's `RLock`: each field is an owner,
+//! and its value how often that owner has the lock. The one with the mistake leaves out the question before
+//! it releases, and deletes the lock of another owner; no schedule breaks the other one.
 //!
 //! `cargo run --example hash_lock`
 

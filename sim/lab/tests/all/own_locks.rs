@@ -1,5 +1,5 @@
-//! Locks of a user's own in hashes of Redis, on etcd and on ZooKeeper: the history has their grants and releases, the examples with
-//! a mistake are convicted, and their correct twins are not.
+//! Locks of a user's own in hashes of Redis, on etcd and on ZooKeeper: the history has their
+//! grants and releases, the examples with a mistake are convicted, and their correct twins are not.
 
 use std::time::Duration;
 

@@ -125,8 +125,8 @@ impl<M: Machine> RedisHost<M> {
     }
 
     /// Records the key `key` in the history as the lock called `lock`. The key exists while the lock is held,
-    /// and its value is the owner; of a hash, each field is an owner, and its value is the number of times that
-    /// this owner has the lock, as Redisson's locks are stored. The keys of `dlock` need no such call.
+    /// and its value is the owner; of a hash, each field is an owner, and its value is the number of times
+    /// that this owner has the lock, as Redisson's locks are stored. The keys of `dlock` need no such call.
     #[must_use]
     pub fn lock_key(self, key: impl Into<Vec<u8>>, lock: impl Into<String>) -> Self {
         let (key, lock) = (key.into(), lock.into());

@@ -113,8 +113,8 @@ fn the_fields_of_a_hash_are_the_owners_of_a_lock() {
     assert_eq!(events, expected);
 }
 
-/// Runs `work` with a server that `view` observes; returns the events of the lock called `name`, of which there
-/// are no others.
+/// Runs `work` with a server that `view` observes; returns the events of the lock called `name`. There are no
+/// others.
 fn events_of(view: LockView, name: &str, work: impl AsyncFnOnce(&Server<Clock>, &Clock)) -> Vec<String> {
     let events = Arc::new(Mutex::new(Vec::new()));
     let subscriber = tracing_subscriber::registry().with(Collector(events.clone()));

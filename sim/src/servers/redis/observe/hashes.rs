@@ -1,8 +1,8 @@
 //! The owners of locks that are hashes: each field is an owner, and its value how often that owner has the
 //! lock.
 //!
-//! Source: Redisson's `RLock` and `RFencedLock`, whose scripts are HINCRBY and PEXPIRE to acquire and to renew,
-//! and HINCRBY, then DEL at zero, to release. The field `mode` of its `RReadWriteLock` has no number and is no
+//! Source: Redisson's `RLock` and `RFencedLock`. Their scripts acquire and renew by HINCRBY and PEXPIRE, and
+//! release by HINCRBY, then DEL at zero. The field `mode` of its `RReadWriteLock` has no number: it is no
 //! owner.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,8 +80,8 @@ impl Clone for Hashes {
     }
 }
 
-/// Returns the fields that the command changes, with their new numbers: `None` for a field that is removed, or
-/// that has no whole number. Returns `None` for other commands.
+/// Returns the fields that the command changes, with their new numbers: `None` for a field that is removed,
+/// or that has no whole number. Returns `None` for other commands.
 fn changed_fields<'a>(
     args: Args<'a>,
     counts: &BTreeMap<Vec<u8>, i64>,
