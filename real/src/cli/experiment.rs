@@ -57,13 +57,14 @@ impl Experiment {
         real::logs::install(None)?;
         self.metrics.serve_aside("experiment")?;
         let settings = self.settings()?;
-        if given.is_none() && is_committed(&settings) {
-            Machine::this().must_be_idle()?;
-        }
+        let is_for_a_page = given.is_none() && is_committed(&settings);
         let out = given.unwrap_or_else(|| results(experiment.number(), &settings));
         try_keep(&out, &settings.file.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
         if let Some(folder) = &histories {
             keep_histories(folder)?;
+        }
+        if is_for_a_page {
+            Machine::this().must_be_idle()?;
         }
         let run = experiment.run(&settings, command())?;
         print(&run.chapter.text())?;
