@@ -163,7 +163,7 @@ fn conditional_updates_and_a_lock_serve_the_same_contenders() {
     let points = findings["points"].as_array().unwrap();
     let ways: Vec<_> = points.iter().map(|point| point["way"].as_str().unwrap()).collect();
     assert_eq!(ways, ["conditional", "lock", "conditional", "lock"]);
-    // Whoever is alone tries once, and under a lock nobody works in vain.
+    // A contender without others tries once, and no contender with the lock works in vain.
     for (point, in_vain) in points.iter().zip([false, false, true, false]) {
         assert_eq!(point["lost_work"].as_f64().unwrap() > 0.0, in_vain, "{point}");
         // At most one success in the time of the work, and those under way at the end.

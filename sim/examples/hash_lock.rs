@@ -37,7 +37,7 @@ const RELEASE: &str = "
     redis.call('del', KEYS[1])
     return 1";
 
-/// The mistake: whoever has the lock, it is deleted once this owner's count is zero.
+/// The mistake: it does not compare owners, and deletes the lock of another one.
 const RELEASE_OF_ANY: &str = "
     if redis.call('hincrby', KEYS[1], ARGV[2], -1) > 0 then
       redis.call('pexpire', KEYS[1], ARGV[1])

@@ -52,9 +52,9 @@ pub struct Findings {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     system: System,
-    /// How many of the servers' clocks were set.
+    /// The number of servers whose clocks were set.
     clocks: usize,
-    /// By how much, in TTLs.
+    /// The step of those clocks, in TTLs.
     step: f64,
     /// From the first grant to the second, in milliseconds.
     next_after_ms: f64,

@@ -196,7 +196,7 @@ impl ZooKeeperEnsemble {
         Self::start_of(stage, 3)
     }
 
-    /// Starts so many servers, an odd number of at most 9, as [`ZooKeeperEnsemble::start`] does.
+    /// Starts `members` servers, at most 9, as [`ZooKeeperEnsemble::start`] does.
     ///
     /// # Errors
     ///

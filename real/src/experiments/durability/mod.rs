@@ -61,7 +61,7 @@ struct Measured {
     together_per_second: f64,
 }
 
-/// What the servers of a lock do before they answer.
+/// The disks and members that the servers of a lock wait for before they answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 enum Setting {
