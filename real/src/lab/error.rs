@@ -35,7 +35,7 @@ pub enum LabError {
     Failed(String),
     /// The machine is too busy for results that a page shows.
     #[error(
-        "the machine is busy: its load average is {load}, and results for a page need one below {most}; wait, or \
+        "the machine is busy: its load average is {load}, and results for a page need at most {most}; wait, or \
          give --out"
     )]
     Busy {
