@@ -1,5 +1,7 @@
-//! The machine's clocks, for timestamps in a history. No lock reads them: its time comes from
+//! The machine's clocks, for timestamps in a history, and that of a thread. No lock reads them: its time comes from
 //! `dlock::Runtime`.
+
+use std::time::Duration;
 
 use history::Nanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -18,6 +20,11 @@ pub(crate) fn wall_unix_micros() -> u64 {
 /// Returns the wall clock, in milliseconds since 1970, for records of operators' changes. It may step.
 pub fn wall_unix_millis() -> u64 {
     wall_unix_micros() / 1000
+}
+
+/// Returns the time for which a processor has run this thread.
+pub(crate) fn thread_time() -> Duration {
+    Duration::from_nanos(nanos(clock_gettime(ClockId::ThreadCPUTime)))
 }
 
 fn nanos(time: Timespec) -> u64 {

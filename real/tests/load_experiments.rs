@@ -157,22 +157,35 @@ fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
 
 #[test]
 fn conditional_updates_and_a_lock_serve_the_same_contenders() {
-    let ran =
-        experiment(11, &["--set", "works=[\"5ms\"]", "--set", "contenders=[1, 8]", "--set", "lasts=\"1s\""]);
-    let findings = ran.findings();
-    let points = findings["points"].as_array().unwrap();
+    let works = "works=[{takes=\"5ms\", computes=false}, {takes=\"5ms\", computes=true}]";
+    let ran = experiment(11, &["--set", works, "--set", "contenders=[1, 8]", "--set", "lasts=\"1s\""]);
+    // How many were served means little on a machine that is busy with other tests.
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.printed);
+    let record: Value = serde_json::from_str(&ran.record).unwrap();
+    let points = record["findings"]["points"].as_array().unwrap();
     let ways: Vec<_> = points.iter().map(|point| point["way"].as_str().unwrap()).collect();
-    assert_eq!(ways, ["conditional", "lock", "conditional", "lock"]);
+    assert_eq!(ways, ["conditional", "lock"].repeat(4));
     // A contender without others tries once, and no contender with the lock works in vain.
-    for (point, in_vain) in points.iter().zip([false, false, true, false]) {
-        assert_eq!(point["lost_work"].as_f64().unwrap() > 0.0, in_vain, "{point}");
-        // At most one success in the time of the work, and those under way at the end.
-        assert!(point["served_per_second"].as_f64().unwrap() <= 210.0, "{point}");
+    for (point, in_vain) in points.iter().zip([false, false, true, false].repeat(2)) {
+        assert_eq!(point["in_vain"].as_f64().unwrap() > 0.0, in_vain, "{point}");
+        // At most one success in the time of the work; those who compute may do so at a time.
+        let rate = point["updates_per_second"].as_f64().unwrap();
+        assert!(rate > 0.0 && rate <= 205.0, "{point}");
+        // An update takes at least its work.
+        assert!(point["p50_ms"].as_f64().unwrap() >= 5.0, "{point}");
     }
-    let wins_always = |findings: &mut Value| findings["points"][2]["lost_work"] = 0.0.into();
-    assert!(!ran.is_expected_after(11, wins_always));
-    let serves_nobody = |findings: &mut Value| findings["points"][3]["served_per_second"] = 0.0.into();
-    assert!(!ran.is_expected_after(11, serves_nobody));
+    let quiet = |findings: &mut Value| findings["points"][7]["updates_per_second"] = 1e6.into();
+    assert!(ran.is_expected_after(11, quiet));
+    let is_expected_with = |number: usize, field: &str, value: f64| {
+        ran.is_expected_after(11, |findings| {
+            quiet(findings);
+            findings["points"][number][field] = value.into();
+        })
+    };
+    assert!(!is_expected_with(2, "in_vain", 0.0), "conditional updates can't always win");
+    assert!(!is_expected_with(3, "in_vain", 0.1), "a lock lets nobody work in vain");
+    assert!(!is_expected_with(3, "updates_per_second", 0.0), "all are served");
+    assert!(!is_expected_with(6, "updates_per_second", 1e6), "the lock serves more");
 }
 
 #[test]

@@ -63,6 +63,33 @@ fn another_comparison_gives_another_page() {
 }
 
 #[test]
+fn results_of_a_busy_machine_or_of_another_one_are_refused() {
+    let stage = Stage::new().unwrap();
+    let results = stage.subdirectory("results").unwrap();
+    for file in ["experiment-1.json", "experiment-2.json", "peers.json"] {
+        fs::copy(root().join("real/results").join(file), results.join(file)).unwrap();
+    }
+    Page::of(&results).unwrap();
+    let cases = [
+        ("load_average", 1.01.into(), "measured at a load average of 1.01, and a page needs at most 1;"),
+        ("build", "debug".into(), "measured by a debug build; measure it again with --release"),
+        ("kernel", "5.0".into(), "measured on another machine than"),
+        ("cores", 64.into(), "experiment-1.json: 64 cores ("),
+    ];
+    for file in ["experiment-2.json", "peers.json"] {
+        let record = fs::read_to_string(results.join(file)).unwrap();
+        for (field, value, words) in &cases {
+            let mut other: serde_json::Value = serde_json::from_str(&record).unwrap();
+            other["machine"][field] = value.clone();
+            fs::write(results.join(file), other.to_string()).unwrap();
+            let error = Page::of(&results).unwrap_err().to_string();
+            assert!(error.contains(file) && error.contains(words), "{error}");
+        }
+        fs::write(results.join(file), record).unwrap();
+    }
+}
+
+#[test]
 fn the_committed_configurations_are_the_ones_compiled_in() {
     for experiment in ALL {
         let path = root().join(format!("real/experiments/{}.toml", experiment.number()));

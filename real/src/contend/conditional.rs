@@ -61,7 +61,7 @@ enum Try {
 
 /// Offers the load to the PostgreSQL at `url`.
 pub(super) async fn contend(offer: Offer, url: &str, runtime: TokioRuntime) -> Result<Report, LoadError> {
-    let pool = connect(url)?;
+    let pool = pool(url)?;
     prepare(&pool, &offer).await?;
     let book = Arc::new(Book::open(offer, &runtime));
     let mut contenders = JoinSet::new();
@@ -75,7 +75,8 @@ pub(super) async fn contend(offer: Offer, url: &str, runtime: TokioRuntime) -> R
     book.report()
 }
 
-fn connect(url: &str) -> Result<Pool, LoadError> {
+/// Returns connections to the PostgreSQL at `url`, each opened when it is needed.
+pub(crate) fn pool(url: &str) -> Result<Pool, LoadError> {
     let config = Config::from_str(url).map_err(|error| failed(&error))?;
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let pool =

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::one_machine::{MeasuredError, OneMachine};
 use super::{ALL, ExperimentError, Registered, objectives};
 use crate::chaos::{self, ChaosPageError};
 use crate::lab::{LabError, keep_text};
@@ -32,6 +33,9 @@ pub enum PageError {
         /// The error.
         source: Box<ExperimentError>,
     },
+    /// The results don't belong on a page, or not on one with the others.
+    #[error(transparent)]
+    Measured(#[from] MeasuredError),
     /// A file can't be read or written.
     #[error(transparent)]
     File(#[from] LabError),
@@ -61,7 +65,7 @@ impl Page {
     /// [`PageError`]. An experiment without results is no error: the page says that there are none. Without
     /// the folder, or the file, there is no page of long runs, or of the comparison.
     pub fn of(results: &Path) -> Result<Self, PageError> {
-        let mut files = BTreeMap::new();
+        let (mut files, mut machines) = (BTreeMap::new(), OneMachine::default());
         let mut text = HEAD.to_owned() + &objectives::section(results);
         for experiment in ALL {
             let path = results.join(format!("experiment-{}.json", experiment.number()));
@@ -71,7 +75,8 @@ impl Page {
             };
             let chapter = experiment
                 .chapter(&record)
-                .map_err(|source| PageError::Record { path, source: Box::new(source) })?;
+                .map_err(|source| PageError::Record { path: path.clone(), source: Box::new(source) })?;
+            machines.add(&path, &record)?;
             text += &chapter.markdown();
             for figure in &chapter.section.figures {
                 files.insert(figure.file(), figure.svg().map_err(PageError::Figure)?);
@@ -81,7 +86,9 @@ impl Page {
         if let Some(text) = chaos::page(&results.join(CHAOS))? {
             files.insert(LONG_RUNS.to_owned(), text);
         }
-        if let Some(text) = stored_page(&results.join(COMPARISON))? {
+        let comparison = results.join(COMPARISON);
+        if let Some(text) = stored_page(&comparison)? {
+            machines.add(&comparison, &fs::read_to_string(&comparison).unwrap_or_default())?;
             files.insert(PEERS.to_owned(), text);
         }
         Ok(Self { files })

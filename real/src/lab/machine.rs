@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::LabError;
 
 /// The load average above which no result for a page is measured.
-const LOAD_MAX: f64 = 1.0;
+pub(crate) const LOAD_MAX: f64 = 1.0;
 
 /// The machine of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,6 +54,13 @@ impl Machine {
     pub fn must_be_idle(&self) -> Result<(), LabError> {
         let Self { load_average: load, .. } = *self;
         if load > LOAD_MAX { Err(LabError::Busy { load, most: LOAD_MAX }) } else { Ok(()) }
+    }
+
+    /// Returns true if `other` is the same machine, at any load and in any build.
+    pub fn is(&self, other: &Self) -> bool {
+        let Self { cores, processor, kernel, memory_mib, load_average: _, build: _ } = self;
+        (cores, processor, kernel, memory_mib)
+            == (&other.cores, &other.processor, &other.kernel, &other.memory_mib)
     }
 }
 

@@ -21,5 +21,6 @@ pub(crate) mod story;
 pub use self::files::{keep, keep_text, try_keep};
 pub use error::LabError;
 pub use histories::keep_histories;
+pub(crate) use machine::LOAD_MAX;
 pub use machine::Machine;
 pub use software::Software;
