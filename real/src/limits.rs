@@ -22,7 +22,7 @@ pub(crate) fn explain(history: &[Event], verdicts: &[Verdict]) -> Vec<Option<&'s
     let broken = if losses.is_empty() { BTreeSet::new() } else { broken_without_loss(history) };
     let explain = |verdict: &Verdict| {
         let (_, why) = losses.iter().rfind(|(at, _)| *at <= verdict.at)?;
-        (EXPLAINED.contains(&verdict.kind) && !broken.contains(&place(verdict))).then_some(*why)
+        (can_explain(history, verdict) && !broken.contains(&place(verdict))).then_some(*why)
     };
     verdicts.iter().map(explain).collect()
 }
@@ -30,7 +30,19 @@ pub(crate) fn explain(history: &[Event], verdicts: &[Verdict]) -> Vec<Option<&'s
 /// The verdicts that a loss can explain.
 const EXPLAINED: [VerdictKind; 2] = [VerdictKind::TokenRegressed, VerdictKind::TaskLost];
 
-/// What tells a verdict of a piece from others: kind, time, process, and the task that was lost.
+/// Returns true if a loss of a lock server's data can lead to the verdict. The ticks of a cron are kept by the
+/// resource; only a queue keeps its tasks on the lock server, and says that none at all is left.
+fn can_explain(history: &[Event], verdict: &Verdict) -> bool {
+    let event = verdict.event.and_then(|event| history.get(event));
+    let says_all = |event: &Event| matches!(event.kind, Kind::TasksPassed { task: u64::MAX, .. });
+    match verdict.kind {
+        VerdictKind::TokenRegressed => true,
+        VerdictKind::TaskLost => event.is_some_and(says_all),
+        _ => false,
+    }
+}
+
+/// Identifies a verdict: its kind, time, process, and the lost task.
 type Place = (VerdictKind, Nanos, Option<Name>, Option<String>);
 
 fn place(verdict: &Verdict) -> Place {

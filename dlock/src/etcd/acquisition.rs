@@ -305,10 +305,13 @@ impl<R: Runtime> Cluster<R> {
             _ => (place.queue().as_bytes(), options.with_prefix()),
         };
         let begin = async { connection.watch().watch(key, Some(options)).await };
-        // A member that does not even confirm the watch is left; the keepalives detect one that falls silent
-        // later.
-        let begun_by = deadline.min(self.now() + session.ttl() / 6);
-        let mut stream = self.connector().call(&connection, begun_by, connection.unless_over(begin)).await?;
+        let confirm_by = self.now() + session.ttl() / 6;
+        let begun = connection.unless_over(begin);
+        let confirmed = self.connector().call(&connection, confirm_by.min(deadline), begun).await;
+        // A member that does not confirm the watch takes no further requests, whatever other calls were
+        // answered. The keepalives detect one that falls silent later.
+        let had_time = confirm_by <= deadline;
+        let mut stream = confirmed.inspect_err(|error| if had_time { connection.judge(error) })?;
         loop {
             match watched(&connection, &mut stream, ahead).await {
                 Ok(Watched::Changed) => return Ok(()),

@@ -23,8 +23,8 @@ pub(super) struct Connector<R> {
     runtime: R,
     addresses: Box<[Box<str>]>,
     options: ConnectOptions,
-    /// A member that leaves calls unanswered for so long is left.
-    patience: Duration,
+    /// The longest time for which calls wait without any answer before the connection is retired.
+    silence_max: Duration,
     shared: SingleFlight<Arc<Connection>>,
     /// The member to try next. It moves on with each try, so that a try that is dropped is not repeated.
     next: AtomicUsize,
@@ -38,12 +38,12 @@ pub(super) struct Connection {
 }
 
 impl<R: Runtime> Connector<R> {
-    /// A member that leaves calls unanswered for `patience` is left for the next one.
+    /// Creates a connector that retires a connection after `silence_max` without any answer.
     pub(super) fn new(
         runtime: R,
         addresses: Box<[Box<str>]>,
         user: Option<&(String, String)>,
-        patience: Duration,
+        silence_max: Duration,
     ) -> Self {
         // A member without a leader then says so at once, and ends its watches, which would receive nothing.
         let mut options = ConnectOptions::new().with_require_leader(true);
@@ -51,7 +51,7 @@ impl<R: Runtime> Connector<R> {
             options = options.with_user(name, password).with_auto_token_refresh(true);
         }
         let (shared, next) = (SingleFlight::default(), AtomicUsize::new(0));
-        Self { runtime, addresses, options, patience, shared, next }
+        Self { runtime, addresses, options, silence_max, shared, next }
     }
 
     pub(super) fn runtime(&self) -> &R {
@@ -91,9 +91,9 @@ impl<R: Runtime> Connector<R> {
         Ok(self.connection(deadline).await?.client.clone())
     }
 
-    /// Waits for the answer of a request on `connection` until `deadline`. A connection that fails, or stays
-    /// silent, takes no further requests: the next ones go to another member. A call that only has less time
-    /// than the answer needs says nothing about the connection, which others share.
+    /// Waits for the answer of a request on `connection` until `deadline`. A connection that fails or falls
+    /// silent is retired: the next requests go to another member. A single call that times out does not retire
+    /// it, since others share it.
     pub(super) async fn call<T>(
         &self,
         connection: &Connection,
@@ -110,14 +110,14 @@ impl<R: Runtime> Connector<R> {
         deadline: Instant,
         exchange: impl Future<Output = Result<T, BackendError>>,
     ) -> Result<T, BackendError> {
-        connection.silence.asked(self.runtime.now());
+        let call = connection.silence.call(&self.runtime);
         let Ok(result) = timeout_at(&self.runtime, deadline, exchange).await else {
-            if connection.silence.lasts(self.patience, self.runtime.now()) {
+            if connection.silence.lasts(self.silence_max, self.runtime.now()) {
                 connection.life.end();
             }
             return Err(BackendError::NoAnswer);
         };
-        connection.silence.answered();
+        call.answered();
         result.map_err(|error| {
             connection.judge(&error);
             connection.explained(error)

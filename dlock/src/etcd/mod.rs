@@ -29,9 +29,10 @@
 //!
 //! One member serves at a time, in the order in which they are given: give each process an order of its own
 //! to spread the load. If a member can't be reached, stays silent or knows no leader, the client goes to the
-//! next one ([`BackendError::Isolated`]). It is silent if it leaves all calls unanswered for a sixth of the
-//! session, one second at most: a call with less time fails alone. Watches move with the requests: the
-//! keepalives, which only the leader can answer, show every third of a session that the member that serves
+//! next one ([`BackendError::Isolated`]). A member counts as silent if calls have waited for a sixth of the
+//! session, at most one second, without any answer; if it has answered nothing on a new connection when the
+//! first call times out; or if a keepalive stays unanswered. Other calls that time out fail alone. Watches
+//! move with the requests: the keepalives, which only the leader can answer, show every third of a session that the member that serves
 //! the watches is in touch with it.
 
 // acquisition.rs is the recipe, place.rs the keys and transactions of the queue, batch.rs sends those of many
@@ -68,8 +69,8 @@ use crate::error::BackendError;
 use crate::key::LockKey;
 use crate::setup::{self, SetupError};
 
-/// The longest time for which a member may leave all calls unanswered before the client leaves it.
-const PATIENCE_MAX: Duration = Duration::from_secs(1);
+/// The longest time for which calls wait without any answer before the client retires the connection.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
 
 /// The probes of this backend, file by file.
 pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] =
@@ -109,8 +110,8 @@ impl<R: Runtime> Etcd<R> {
         let seconds = options.seconds()?;
         let session_ttl = Duration::from_secs(seconds.unsigned_abs());
         let addresses = setup::check_addresses(endpoints)?;
-        let patience = PATIENCE_MAX.min(session_ttl / 6);
-        let connector = Connector::new(runtime, addresses, options.user.as_ref(), patience);
+        let silence_max = SILENCE_MAX.min(session_ttl / 6);
+        let connector = Connector::new(runtime, addresses, options.user.as_ref(), silence_max);
         Ok(Self { sessions: Arc::new(Sessions::new(Arc::new(connector), seconds)), session_ttl })
     }
 }

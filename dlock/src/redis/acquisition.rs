@@ -3,6 +3,8 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
+
 use super::client::Client;
 use super::connection::Connection;
 use super::node::Sent;
@@ -19,7 +21,6 @@ use super::unfenced;
 use crate::backend::{Acquisition, Answer, Claim, QueueLimit, Released, Renewal, Share};
 use crate::error::BackendError;
 use crate::token::FencingToken;
-use dlock_runtime::{Instant, Runtime, probes, reached, sometimes, timeout_at};
 
 static ACQUIRE_BY_TIME: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire_by_time.lua")));
 static RENEW: LazyLock<Script> =

@@ -81,6 +81,10 @@ impl Stored {
     }
 
     fn unserved(&self) -> String {
+        if self.grants == 0 {
+            // Jobs are claimed, not requested.
+            return "–".to_owned();
+        }
         format!("{:.1} s", self.longest_unserved_ms as f64 / 1e3)
     }
 }
@@ -120,7 +124,8 @@ fn render(runs: &[Stored]) -> String {
     // Writing to a String can't fail.
     let _ = writeln!(
         text,
-        "\n{count} runs with fencing, {hours:.1} hours in all: {violations} {}.",
+        "\n{count} {} with fencing, {hours:.1} hours in all: {violations} {}.",
+        if count == 1 { "run" } else { "runs" },
         if violations == 1 { "violation" } else { "violations" }
     );
     let _ = writeln!(text, "\n## A lock\n\n{}\n{}", mutex_table(&mutexes).markdown(), after_mutex(&mutexes));

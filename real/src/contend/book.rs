@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::iter::Fuse;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub(super) struct Book {
     pub(super) end: Instant,
     /// When it was stopped.
     pub(super) stopped: OnceLock<Instant>,
-    due: Mutex<Due>,
+    due: Mutex<Fuse<Due>>,
     tally: Mutex<Tally>,
 }
 
@@ -33,6 +34,8 @@ struct Tally {
     unserved: Vec<Duration>,
     /// The number of attempts that gave up.
     abandoned: u64,
+    /// The number of attempts that a full queue refused.
+    refused: u64,
     /// The time since the start at which the first one gave up.
     first_abandoned: Option<Duration>,
     /// The grants in each third of the load.
@@ -72,10 +75,7 @@ impl Unserved {
     /// wrong.
     fn waited(&self, request_timeout: Duration) -> bool {
         match self.error.source {
-            // A full queue is an answer, too.
-            Some(
-                AcquireError::Taken { .. } | AcquireError::DeadlinePassed | AcquireError::QueueFull { .. },
-            ) => true,
+            Some(AcquireError::Taken { .. } | AcquireError::DeadlinePassed) => true,
             Some(AcquireError::Unavailable(dlock::BackendError::NoAnswer)) => {
                 self.deadline.saturating_since(self.called) < request_timeout
             }
@@ -89,7 +89,7 @@ impl Book {
     pub(super) fn open(offer: Offer, runtime: &TokioRuntime) -> Self {
         let Load { arrivals, rate, lasts, .. } = offer.load;
         let start = runtime.now();
-        let due = Mutex::new(Due::new(arrivals, rate, lasts));
+        let due = Mutex::new(Due::new(arrivals, rate, lasts).fuse());
         let (stopped, tally) = (OnceLock::new(), Mutex::default());
         Self { offer, start, end: start + lasts, stopped, due, tally }
     }
@@ -131,12 +131,15 @@ impl Book {
 
     /// Notes an attempt that waits no longer: it gave up, or the load is over.
     pub(super) fn given_up(&self, attempt: Attempt, now: Instant) {
-        let waited = self.end().min(now).saturating_since(attempt.due);
+        // A contender may notice later that its attempt has given up.
+        let until = self.end().min(self.deadline(attempt)).min(now);
+        let waited = until.saturating_since(attempt.due);
         let mut tally = self.tally();
         tally.unserved.push(waited);
         if self.offer.load.patience.is_some_and(|patience| waited >= patience) {
+            let at = until.saturating_since(self.start);
             tally.abandoned += 1;
-            tally.first_abandoned.get_or_insert(now.saturating_since(self.start));
+            tally.first_abandoned = Some(tally.first_abandoned.map_or(at, |first| first.min(at)));
         }
     }
 
@@ -167,6 +170,10 @@ impl Book {
             return self.given_up(unserved.attempt, now);
         }
         let mut tally = self.tally();
+        if let Some(AcquireError::QueueFull { .. }) = unserved.error.source {
+            tally.refused += 1;
+            return;
+        }
         tally.failed.push(now.saturating_since(unserved.attempt.due));
         *tally.failures.entry(unserved.error.words.clone()).or_default() += 1;
     }
@@ -182,11 +189,12 @@ impl Book {
         let stopped_after = self.stopped.get().map(|at| at.saturating_since(self.start));
         let lasted = stopped_after.map_or(load.lasts, |stopped| load.lasts.min(stopped));
         Ok(Report {
-            offered: (tally.served.len() + tally.unserved.len() + tally.failed.len()) as u64,
+            offered: (tally.served.len() + tally.unserved.len() + tally.failed.len()) as u64 + tally.refused,
             stopped_after,
             served: tally.served.len() as u64,
             unserved: tally.unserved.len() as u64 - tally.abandoned,
             abandoned: tally.abandoned,
+            refused: tally.refused,
             first_abandoned: tally.first_abandoned,
             thirds: tally.thirds,
             failed: tally.failed.len() as u64,

@@ -108,6 +108,10 @@ impl Contender {
             let load = &self.book.offer.load;
             let key = format!("{}:{}", load.key, attempt.number % load.keys);
             let called = self.runtime.now();
+            if called >= self.book.deadline(attempt) {
+                self.book.given_up(attempt, called);
+                continue;
+            }
             let mut retry = 0;
             loop {
                 let outcome = match load.arm {

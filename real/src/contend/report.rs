@@ -31,6 +31,8 @@ pub struct Report {
     pub unserved: u64,
     /// Attempts that gave up: see [`Load::patience`].
     pub abandoned: u64,
+    /// Attempts that a full queue refused at once; they count in no latency.
+    pub refused: u64,
     /// The time since the start at which the first one gave up.
     pub first_abandoned: Option<Duration>,
     /// The grants in each third of the load.
@@ -139,6 +141,9 @@ impl fmt::Display for Report {
         if let Some(after) = self.first_abandoned {
             let after = after.as_secs_f64();
             writeln!(f, "{} attempts gave up, the first after {after:.1} s", self.abandoned)?;
+        }
+        if self.refused > 0 {
+            writeln!(f, "{} attempts were refused by a full queue", self.refused)?;
         }
         let Fairness { inversions, overtaken_max, .. } = self.fairness;
         writeln!(f, "order: {inversions} overtakings, at most {overtaken_max} of one attempt")?;

@@ -9,6 +9,7 @@ use std::path::Path;
 use history::Span;
 use serde_json::Value;
 
+use super::contention::GAVE_UP;
 use crate::report::Table;
 
 /// Returns the section of the page: the table, made from the files in the folder `results`.
@@ -70,6 +71,16 @@ pub(super) fn section(results: &Path) -> String {
     format!("\n## The objectives of the lab\n\n{}", table.markdown())
 }
 
+/// Returns how many attempts of a point of experiment 4 gave up, and of how many.
+fn gave_up(point: &Value) -> Option<(u64, u64)> {
+    point["abandoned"].as_u64().zip(point["attempts"].as_u64())
+}
+
+/// Returns whether the load was more than the lock could serve, as experiment 4 has it.
+fn is_full((abandoned, attempts): (u64, u64)) -> bool {
+    abandoned as f64 > GAVE_UP * attempts as f64
+}
+
 struct Results<'a> {
     folder: &'a Path,
 }
@@ -89,7 +100,8 @@ impl Results<'_> {
         let is_ours = |row: &&Value| row["scenario"] == "uncontended" && row["peer"] == "dlock, Redis";
         let row = rows["rows"].as_array()?.iter().find(is_ours)?;
         let p99 = row["acquire_p99_ns"].as_f64()? / 1e6;
-        Some(format!("{p99:.2} ms: {}", if p99 < 3.0 { "it holds" } else { "it does not hold" }))
+        let holds = if p99 < 3.0 { "it holds" } else { "it does not hold" };
+        Some(format!("{p99:.2} ms: {holds}, on one machine; the round trip of a zone comes on top"))
     }
 
     /// The points of experiment 4 with the first duration of work.
@@ -105,10 +117,11 @@ impl Results<'_> {
         let of = |point: &Value| {
             let system = point["system"].as_str()?;
             let p99 = point["p99_ms"].as_f64()?;
-            Some(if point["abandoned"] == 0 {
-                format!("{system} {p99:.0} ms")
+            let (abandoned, attempts) = gave_up(point)?;
+            Some(if is_full((abandoned, attempts)) {
+                format!("{system} none: {abandoned} of {attempts} attempts gave up")
             } else {
-                format!("{system} none, more than it can serve")
+                format!("{system} {p99:.0} ms")
             })
         };
         let points: Vec<_> = points.iter().filter(|point| point["contenders"] == 200).collect();
@@ -128,22 +141,27 @@ impl Results<'_> {
         let points = self.points()?;
         let work_s = work.parse::<Span>().ok()?.0.as_secs_f64();
         let mut most = BTreeMap::new();
-        for point in points.iter().filter(|point| point["work"] == work && point["abandoned"] != 0) {
+        let is_full = |point: &&Value| point["work"] == work && gave_up(point).is_some_and(is_full);
+        for point in points.iter().filter(is_full) {
             let (system, served) = (point["system"].as_str()?, point["served_per_second"].as_f64()?);
             let highest = most.entry(system.to_owned()).or_insert(served);
             *highest = served.max(*highest);
         }
         let changes: Vec<_> = most
             .into_iter()
-            .map(|(system, served)| format!("{:.1} ms on {system}", (1.0 / served - work_s) * 1e3))
+            .map(|(system, served)| format!("{:.1} ms on {system}", (1.0 / served - work_s).max(0.0) * 1e3))
             .collect();
-        Some(changes.join(", "))
+        (!changes.is_empty()).then(|| changes.join(", "))
     }
 
     fn violations(&self) -> Option<String> {
         let mut reports = Vec::new();
         for entry in fs::read_dir(self.folder.join("chaos")).ok()? {
-            let report: Value = serde_json::from_str(&fs::read_to_string(entry.ok()?.path()).ok()?).ok()?;
+            let path = entry.ok()?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let report: Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
             if report["configuration"]["fence"] == "on" {
                 reports.push(report);
             }
@@ -153,8 +171,9 @@ impl Results<'_> {
         };
         let writes = count("stale_write") + count("late_write") + count("lost_update");
         let accepted: u64 = reports.iter().filter_map(|report| report["writes_accepted"].as_u64()).sum();
+        let hours = reports.iter().filter_map(|report| report["lasted_ms"].as_f64()).sum::<f64>() / 3.6e6;
         Some(format!(
-            "{writes} in {} runs of ten minutes of faults, in which {accepted} writes were accepted",
+            "{writes} in {} runs, {hours:.1} hours of faults in all, in which {accepted} writes were accepted",
             reports.len()
         ))
     }
@@ -190,7 +209,11 @@ impl Results<'_> {
         let fullest = points.iter().filter(|point| point["contenders"] == most);
         let answers: Vec<_> = fullest.filter_map(of).collect();
         let work = points.first()?["work"].as_str()?;
-        Some(format!("{} with work of {work} and {most} contenders", answers.join(", ")))
+        Some(format!(
+            "{} with work of {work} and {most} contenders: 1 / work less the changes to the next holder, of the \
+             second row",
+            answers.join(", ")
+        ))
     }
 
     fn fairness(&self) -> Option<String> {

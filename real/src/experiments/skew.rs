@@ -117,6 +117,11 @@ impl Experiment for Skew {
             all(&|_| true, &|run| run.tokens_rise),
         );
         section.remarks.extend(longest(configuration, findings));
+        section.remarks.extend(barred(configuration, findings));
+        section.remarks.push(
+            "etcd and ZooKeeper end leases by clocks that run since the machine's start, which nobody sets."
+                .to_owned(),
+        );
         section
     }
 }
@@ -218,17 +223,29 @@ impl Findings {
 fn longest(configuration: &Configuration, findings: &Findings) -> Option<String> {
     let both = |run: &&Run| run.both_ms > 0.0;
     let most = findings.runs.iter().filter(both).max_by(|one, next| one.both_ms.total_cmp(&next.both_ms))?;
-    let back = findings.runs.iter().min_by(|one, next| one.step.total_cmp(&next.step))?;
     Some(format!(
-        "At most both relied on the lock for {:.0} ms of a TTL of {}: with clocks set forward by {} TTLs. \
-         Set back by {} TTLs, {} did not serve the next client for {:.0} ms, although nobody held the lock.",
+        "At most, both relied on the lock for {:.0} ms of a TTL of {}: {}, set forward by {} TTLs.",
         most.both_ms,
         configuration.ttl,
+        name((most.system, most.clocks)),
         most.step,
-        -back.step,
-        back.system.as_str(),
-        findings.medians(back.system, back.clocks, back.step)?.0,
     ))
+}
+
+/// Says for how long nobody was served although the lease had ended, where clocks were set back by most.
+fn barred(configuration: &Configuration, findings: &Findings) -> Option<String> {
+    let back = findings.runs.iter().min_by(|one, next| one.step.total_cmp(&next.step))?;
+    let after_ms = findings.medians(back.system, back.clocks, back.step)?.0;
+    let ttl_ms = configuration.ttl.0.as_secs_f64() * 1e3;
+    (back.step < 0.0).then(|| {
+        format!(
+            "With the clock set back by the TTL times {}, {} served the next client {:.0} ms after the lease \
+             had ended.",
+            -back.step,
+            name((back.system, back.clocks)),
+            after_ms - ttl_ms,
+        )
+    })
 }
 
 fn name((system, clocks): (System, usize)) -> String {

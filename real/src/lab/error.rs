@@ -36,7 +36,7 @@ pub enum LabError {
     /// The machine is too busy for results that a page shows.
     #[error(
         "the machine is busy: its load average is {load}, and results for a page need at most {most}; wait, or \
-         give --out"
+         measure for no page: `experiment` with --out, `peers` without --write"
     )]
     Busy {
         /// The load average of the last minute.

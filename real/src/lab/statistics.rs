@@ -37,16 +37,17 @@ pub(crate) fn share_interval(hits: u32, runs: u32) -> (f64, f64) {
 pub(crate) fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    // The chance that at most `low` of the values are below the median: half of what may be wrong.
-    let (mut ways, mut below, mut low) = (1.0, 0.0, 0);
-    let all = 2_f64.powi(i32::try_from(sorted.len()).ok()?);
-    for rank in 0..sorted.len() {
-        below += ways / all;
+    let count = sorted.len();
+    // `below`: the chance that fewer than `low` of the values are below the median, half of what may be wrong.
+    // By logarithms, since 2 to the power of the count is beyond a number.
+    let (mut chance_ln, mut below, mut low) = (-(count as f64) * std::f64::consts::LN_2, 0.0, 0);
+    for rank in 0..count {
+        below += f64::exp(chance_ln);
         if below > 0.025 {
             break;
         }
         low = rank + 1;
-        ways *= (sorted.len() - rank) as f64 / (rank + 1) as f64;
+        chance_ln += ((count - rank) as f64 / (rank + 1) as f64).ln();
     }
     let first = low.checked_sub(1)?;
     Some((*sorted.get(first)?, *sorted.get(sorted.len() - 1 - first)?))

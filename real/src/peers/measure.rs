@@ -107,6 +107,8 @@ pub(super) fn measure(
     (redis, cores): (u16, Cores),
     on_round: impl Fn(&str),
 ) -> Result<Results, PeerError> {
+    // Before the run: the checkout may change meanwhile.
+    let software = Software::this();
     let mut tallies = Vec::new();
     let mut missing = Vec::new();
     for round in 0..configuration.rounds {
@@ -141,7 +143,6 @@ pub(super) fn measure(
     }
     tallies.sort_by_key(|tally: &Tally| tally.place);
     let rows = tallies.into_iter().map(Tally::row).collect();
-    let software = Software::this();
     Ok(Results { command, machine, software, configuration, rows, missing })
 }
 

@@ -21,7 +21,7 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
         slower(Setting::NoDisk, Setting::EachWrite),
     );
     section.expect(
-        "a WAIT for one replica makes an acquire and a release longer",
+        "a WAIT for one replica makes an acquire longer",
         slower(Setting::Replica, Setting::Wait),
     );
     section.expect(
@@ -50,7 +50,7 @@ fn disk(findings: &Findings) -> Option<String> {
     let (none, second, each) = (of(Setting::NoDisk)?, of(Setting::EverySecond)?, of(Setting::EachWrite)?);
     Some(format!(
         "An acquire on Redis takes {:.2} ms without a disk, {:.2} ms with an fsync each second, and {:.2} ms \
-         with one before each answer; of the acquires of many clients it serves {:.0} %, and {:.0} %.",
+         with one before each answer; of the acquires of many tasks it serves {:.0} %, and {:.0} %.",
         none.p50_ms,
         second.p50_ms,
         each.p50_ms,
@@ -64,7 +64,7 @@ fn members(findings: &Findings, system: System, most: Setting) -> Option<String>
     let members: &str = most.setting.into();
     Some(format!(
         "On {} {members} answer an acquire after {:.2} times as long as one, and serve {:.0} % of what one \
-         serves to many clients. All are on this machine and its disk: between machines the network comes \
+         serves to many tasks. All are on this machine and its disk: between machines the network comes \
          on top, and the disks are not shared.",
         system.as_str(),
         most.p50_ms / one.p50_ms,
@@ -86,8 +86,9 @@ fn check(findings: &Findings, store: &str) -> Option<String> {
 
 fn locks_table(configuration: &Configuration, findings: &Findings) -> Table {
     let caption = format!(
-        "Acquires of free locks: latency with one client, and how many a second, each with its release, one \
-         client makes and {} make together, each with a key of its own.",
+        "Acquires of free locks: latency of one task, and how many a second, each with its release, one task \
+         makes and {} tasks of one client make together, each with a key of its own. In the two rows with a \
+         replica each task has a connection of its own.",
         configuration.tasks
     );
     let mut table =

@@ -37,16 +37,15 @@ fn times(configuration: &Configuration, address: &str, waits: bool) -> Result<Ti
             acquires_ms.push(client.section().await?.as_secs_f64() * 1e3);
         }
         let alone_per_second = f64::from(operations) / begun.elapsed().as_secs_f64();
-        let mut running = JoinSet::new();
+        let mut clients = Vec::new();
         for task in 0..tasks {
             // WAIT is about the writes of its own connection.
-            running.spawn(
-                Client::connect(address, task.to_string(), configuration, waits)
-                    .await?
-                    .repeat(Instant::now() + lasts.0),
-            );
+            clients.push(Client::connect(address, task.to_string(), configuration, waits).await?);
         }
-        let (begun, mut count) = (Instant::now(), 0);
+        let (begun, mut count, mut running) = (Instant::now(), 0, JoinSet::new());
+        for client in clients {
+            running.spawn(client.repeat(begun + lasts.0));
+        }
         while let Some(ended) = running.join_next().await {
             count += ended??;
         }

@@ -90,8 +90,8 @@ fn name(renewing: bool) -> &'static str {
 fn pause_table(findings: &Findings) -> Table {
     let mut table = Table::new(
         "A holder pauses (in TTLs) after a part of a lease's work and then writes; each row has one run for each \
-         phase. Runs with two holders at once (and the share of all possible runs in %, with a confidence of \
-         95 %), with a stale write taken, and with one refused.",
+         phase. Runs with two holders at once (and the share of all possible runs in %: the 95 % interval, as if the \
+         phases were drawn at random), with a stale write taken, and with one refused.",
         &["system", "holder", "pause", "fence", "runs", "two", "95 %", "stale", "refused"],
     );
     for Paused { cell, runs, overlaps, stale_writes, refused, .. } in &findings.pauses {

@@ -19,8 +19,6 @@ use dlock::TokioRuntime;
 
 /// The prefix of the keys.
 const KEY: &str = "account";
-/// The prefix of all keys of locks.
-const QUEUES: &str = "lock/v1/";
 /// The timeout of an acquire.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The TTL of the client's session.
@@ -52,6 +50,9 @@ fn one() -> usize {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Expiry {
     pub(super) locks: u64,
+    /// The keys after the fill.
+    #[serde(default)]
+    pub(super) filled: u64,
     pub(super) samples: Vec<Left>,
     /// From the end of the last lease until no key was left, in seconds.
     pub(super) reclaimed_after_s: Option<f64>,
@@ -132,22 +133,27 @@ pub(super) fn expire(configuration: &Configuration) -> Result<Expiry, Experiment
         fill(configuration, &etcd, Leases::Each, ttl).await?;
         let ended = runtime.now() + ttl;
         let mut client = Client::connect(etcd.addresses(), None).await.map_err(etcd_failed)?;
+        let filled = count(&mut client).await.map_err(etcd_failed)?;
         runtime.sleep_until(ended).await;
         let mut samples = Vec::new();
         loop {
-            let count = GetOptions::new().with_prefix().with_count_only();
-            let answer = client.get(QUEUES, Some(count)).await.map_err(etcd_failed)?;
-            let keys = answer.count().unsigned_abs();
+            let keys = count(&mut client).await.map_err(etcd_failed)?;
             let at_s = runtime.now().saturating_since(ended).as_secs_f64();
             samples.push(Left { at_s, keys });
             let is_over = at_s >= configuration.expiry_timeout.0.as_secs_f64();
             if keys == 0 || is_over {
                 let reclaimed_after_s = (keys == 0).then_some(at_s);
-                return Ok(Expiry { locks: configuration.etcd_keys, samples, reclaimed_after_s });
+                return Ok(Expiry { locks: configuration.etcd_keys, filled, samples, reclaimed_after_s });
             }
             runtime.sleep_until(runtime.now() + configuration.every.0).await;
         }
     })
+}
+
+/// Counts the keys of locks.
+async fn count(client: &mut Client) -> Result<u64, etcd_client::Error> {
+    let options = GetOptions::new().with_prefix().with_count_only();
+    Ok(client.get(LockKey::ETCD_PREFIX, Some(options)).await?.count().unsigned_abs())
 }
 
 /// Acquires and releases one lock repeatedly, then compacts the history and defragments the file.

@@ -50,7 +50,7 @@ fn expect_of_memory(section: &mut Section, findings: &Findings) {
         );
         section.remarks.push(format!(
             "With `TokenSource::Shared` a lock takes {:.0} bytes, its token is kept beside its owner, and the \
-             server grants {:.0} a second; with a counter of its own {:.0} bytes and {:.0} a second.",
+             one client was granted {:.0} a second; with a counter of its own {:.0} bytes and {:.0} a second.",
             slots.bytes_per_lock, slots.per_second, own.bytes_per_lock, own.per_second,
         ));
     }
@@ -113,7 +113,7 @@ fn expect_of_etcd(section: &mut Section, findings: &Findings) {
     if let Some(expiry) = &findings.etcd_expiry {
         section.expect(
             "etcd removes all locks whose leases have ended eventually",
-            expiry.reclaimed_after_s.is_some(),
+            expiry.filled > 0 && expiry.reclaimed_after_s.is_some(),
         );
         section.remarks.extend(removal(expiry));
     }
@@ -139,7 +139,7 @@ fn limit(each: &Held) -> Option<String> {
     Some(format!(
         "etcd of {} members held {} leases with a lock each. A lock takes {:.0} bytes of memory of each member \
          and {:.0} of its database: a member with {:.0} GB of memory, as this machine has, holds {:.1} million, \
-         and the usual quota of 2 GB would allow {:.1} million. {} comes first.",
+         and the usual quota of 2 GiB would allow {:.1} million. {} comes first.",
         each.members,
         each.locks,
         each.memory_bytes_per_lock,

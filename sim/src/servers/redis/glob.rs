@@ -1,8 +1,8 @@
 //! Patterns of keys: `*`, `?`, `[a-z]`, `[^a]` and `\` before a plain character. Source: `stringmatchlen` of
 //! Redis.
 
-/// Returns true if `text` matches `pattern` as a whole. As in Redis, only the empty pattern matches an empty
-/// text, and `*` does not: commands that take all keys know that pattern themselves.
+/// Returns true if `text` matches `pattern` as a whole. As in Redis, an empty text matches only the empty
+/// pattern, not `*`. KEYS and SCAN treat the pattern `*` as no pattern, so they also return empty names.
 ///
 /// Every part of a pattern but `*` stands for one byte, so only the last `*` needs a second try: the time is
 /// at most the product of both lengths.

@@ -5,7 +5,8 @@ mod permits;
 mod waiters;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
 
 use self::hashes::{Hashes, Owners};
 use self::permits::{Change, Permits};
@@ -23,7 +24,7 @@ pub trait Observer: Send + Sync {
         let _ = (client, wall_ms, effects);
     }
 
-    /// Receives the effects by which a server that starts has restored its keys from its disk.
+    /// Receives the effects by which a server has restored its keys from its disk, or has followed its primary.
     fn restored(&self, effects: &[Effect]) {
         let _ = effects;
     }
@@ -84,19 +85,47 @@ impl LockView {
     fn note_owners(&self, effect: &Effect) -> Option<Owners> {
         self.hashes.note(effect, |key| self.names.contains_key(key))
     }
+
+    /// Forgets what was stored at `key`.
+    fn forget(&self, key: &[u8]) {
+        let _ = (self.permits.remove(key), self.waiters.remove(key), self.hashes.remove(key));
+    }
+}
+
+/// The state of a server as its observer knows it. A clone begins empty: it observes another server, or the
+/// next life of this one.
+#[derive(Debug, Default)]
+struct View<T>(Mutex<T>);
+
+impl<T> View<T> {
+    fn lock(&self) -> MutexGuard<'_, T> {
+        crate::world::lock(&self.0)
+    }
+}
+
+impl<T: Default> Clone for View<T> {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Observer for LockView {
     fn changed(&self, client: &str, wall_ms: i64, effects: &[Effect]) {
         // Hash names only if a subscriber wants the events.
         if tracing::enabled!(target: "server", tracing::Level::INFO) {
-            Unit { view: self, client, wall_ms, effects, granted: Vec::new() }.emit_all();
+            Unit::new(self, client, wall_ms, effects).emit_all();
         }
     }
 
     fn restored(&self, effects: &[Effect]) {
         for effect in effects {
-            let _ = (self.permits.note(effect), self.waiters.note(effect), self.note_owners(effect));
+            match effect {
+                Effect::Removed { key, .. } | Effect::Set { key, .. } => self.forget(key),
+                Effect::Flushed { entries } => entries.iter().for_each(|entry| self.forget(&entry.key)),
+                _ => {
+                    let _ = (self.permits.note(effect), self.waiters.note(effect), self.note_owners(effect));
+                }
+            }
         }
     }
 
@@ -105,7 +134,7 @@ impl Observer for LockView {
     }
 
     fn passed(&self, server: &str, wall_ms: i64) {
-        let unit = Unit { view: self, client: server, wall_ms, effects: &[], granted: Vec::new() };
+        let unit = Unit::new(self, server, wall_ms, &[]);
         for (key, owner) in self.permits.expire(wall_ms) {
             unit.emit_end(&key, &owner, Removal::Expired);
         }
@@ -130,11 +159,18 @@ struct Unit<'a> {
     client: &'a str,
     wall_ms: i64,
     effects: &'a [Effect],
-    /// The keys of hashes and their new owners, whose events await the expiry that a later command sets.
+    /// New owners of hashes with the key of each. Their `key_granted` waits until a later command of the unit
+    /// sets the expiry, or until the unit ends.
     granted: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The fields of hashes that commands of the unit named.
+    named: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
 }
 
-impl Unit<'_> {
+impl<'a> Unit<'a> {
+    fn new(view: &'a LockView, client: &'a str, wall_ms: i64, effects: &'a [Effect]) -> Self {
+        Self { view, client, wall_ms, effects, granted: Vec::new(), named: BTreeMap::new() }
+    }
+
     fn emit_all(mut self) {
         for effect in self.effects {
             self.emit(effect);
@@ -160,7 +196,7 @@ impl Unit<'_> {
             }
             Effect::Extended { key, value: None, expires_at } => {
                 let granted = self.emit_granted(key, *expires_at);
-                for owner in self.view.hashes.owners(key).iter().filter(|owner| !granted.contains(owner)) {
+                for owner in self.extended(key).iter().filter(|owner| !granted.contains(owner)) {
                     self.emit_change("key_extended", key, owner, *expires_at, |_| None);
                 }
             }
@@ -184,9 +220,26 @@ impl Unit<'_> {
 
     /// Emits the changes of owners by a command on a hash that is a lock.
     fn emit_owners(&mut self, effect: &Effect) {
-        let Some(Owners { key, granted, ended }) = self.view.note_owners(effect) else { return };
+        let Some(Owners { key, named, granted, ended }) = self.view.note_owners(effect) else { return };
+        self.named.entry(key.clone()).or_default().extend(named);
+        if !ended.is_empty() {
+            // An owner that came and went in this unit was granted before it ended.
+            self.emit_granted(&key, None);
+        }
         ended.iter().for_each(|owner| self.emit_end(&key, owner, Removal::Deleted));
         self.granted.extend(granted.into_iter().map(|owner| (key.clone(), owner)));
+    }
+
+    /// Returns the owners of the hash `key` whose leases a new expiry extends: those that this command or
+    /// script named, or the only owner. Of several, none of which it named, nothing is known.
+    fn extended(&self, key: &[u8]) -> Vec<Vec<u8>> {
+        let mut owners = self.view.hashes.owners(key);
+        match self.named.get(key) {
+            Some(named) => owners.retain(|owner| named.contains(owner)),
+            None if owners.len() > 1 => owners.clear(),
+            None => {}
+        }
+        owners
     }
 
     /// Emits the grants of the hash `key` that await its expiry; returns their owners.

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::Server;
 use super::core::Core;
 use super::number::parse_i64;
+use super::state::Record;
 use super::replay::Replay;
 use super::replication::Feed;
 use super::reply::push_command;
@@ -213,10 +214,13 @@ impl<M: Machine> Server<M> {
         }
         core.state.now_micros = self.now_micros();
         let is_sound = follower.apply(&mut core);
-        // Observers received these effects from the primary.
         core.publish();
-        core.state.record.clear();
         core.journal.write();
+        let mut record = Record::default();
+        core.take_record(&mut record);
+        drop(core);
+        // The observer received these changes from the primary: it only notes the state.
+        self.shared.options.observer.restored(&record.effects);
         if is_sound { Ok(true) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 }

@@ -21,20 +21,19 @@ impl LabScene<'_> {
     pub(super) fn check_permits(&self) -> Result<(), Invalid> {
         let Options { permits, system, etcd, workers, .. } = &self.options;
         let Some(permits) = permits else { return Ok(()) };
-        let by_get_del = |worker: &Worker| worker.release == ReleaseMode::GetDel;
         let why = match () {
             () if !PERMITS.contains(permits) => {
                 format!("a semaphore has {} to {} permits", PERMITS.start(), PERMITS.end())
             }
             () if !system.get().has_permits() => format!("`{system}` has no semaphores"),
             () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no semaphores".into(),
-            () if workers.iter().any(by_get_del) => "release = \"get-del\" deletes the key of a mutex".into(),
+            () if workers.iter().any(releases_by_get_del) => "release = \"get-del\" deletes the key of a mutex".into(),
             () => return Ok(()),
         };
         Err(FieldPath::top("permits").says(format!("`permits` = {permits}: {why}")))
     }
 
-    /// Checks that the lock can have readers, and that workers read under no other.
+    /// Checks that the lock can have readers, and that `shared` is set only where it can.
     pub(super) fn check_readers(&self) -> Result<(), Invalid> {
         let Options { readers, permits, system, etcd, workers, .. } = &self.options;
         let why = match () {
@@ -42,7 +41,7 @@ impl LabScene<'_> {
             () if permits.is_some() => "a semaphore has no readers: leave out `permits`".into(),
             () if !system.get().has_readers() => format!("`{system}` has no locks with readers"),
             () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no readers".into(),
-            () if workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) => {
+            () if workers.iter().any(releases_by_get_del) => {
                 "release = \"get-del\" deletes the key of a mutex".into()
             }
             () => return self.check_readers_lock_one(),
@@ -65,7 +64,7 @@ impl LabScene<'_> {
                 "a semaphore on `redis` has no queue".into()
             }
             () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no limit of its waiters".into(),
-            () if workers.iter().any(|worker| worker.release == ReleaseMode::GetDel) => {
+            () if workers.iter().any(releases_by_get_del) => {
                 "release = \"get-del\" wakes no waiter".into()
             }
             () if !workers.iter().all(locks) => "only workers that lock a key or several know it".into(),
@@ -88,4 +87,8 @@ impl LabScene<'_> {
         let problem = format!("`shared` of `{name}`: several keys are locked for writing together");
         Err(FieldPath::top("worker").index(at).key("shared").says(problem))
     }
+}
+
+fn releases_by_get_del(worker: &Worker) -> bool {
+    worker.release == ReleaseMode::GetDel
 }

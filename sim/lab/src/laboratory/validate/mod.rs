@@ -26,6 +26,7 @@ const WORKERS_MAX: usize = 500;
 const TTL_MIN: Span = Span::from_millis(10);
 /// The longest TTL: schedules run for minutes.
 const TTL_MAX: Span = Span::from_secs(3600);
+
 /// Checks that the schedule can be run. [`parse`](super::parse) has done this already.
 ///
 /// # Errors

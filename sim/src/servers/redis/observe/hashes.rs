@@ -1,22 +1,22 @@
 //! The owners of locks that are hashes: each field is an owner, and its value how often that owner has the
 //! lock.
 //!
-//! Source: Redisson's `RLock` and `RFencedLock`. Their scripts acquire and renew by HINCRBY and PEXPIRE, and
-//! release by HINCRBY, then DEL at zero. The field `mode` of its `RReadWriteLock` has no number: it is no
-//! owner.
+//! Source: Redisson's `RLock` and `RFencedLock`. Their scripts acquire by HINCRBY and PEXPIRE, renew by PEXPIRE,
+//! and release by HINCRBY, then DEL at zero. The token of `RFencedLock` is in a key of its own, and is not
+//! recorded. The field `mode` of `RReadWriteLock` holds no number, so it is no owner.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::effects::Effect;
 use super::super::number::parse_i64;
 use super::super::request::Args;
+use super::View;
 
 /// The owners in all hashes that are locks.
-#[derive(Debug, Default)]
-pub(super) struct Hashes(Mutex<ByKey>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hashes(View<ByKey>);
 
-/// The number of times that each owner has the lock, by the key of the lock.
+/// The number in each field, by the key of the lock. An owner has the lock if its number is above zero.
 type ByKey = BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, i64>>;
 
 /// The changes of a lock's owners by one command.
@@ -24,6 +24,8 @@ type ByKey = BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, i64>>;
 pub(super) struct Owners {
     /// The key of the lock.
     pub(super) key: Vec<u8>,
+    /// The fields that the command named.
+    pub(super) named: BTreeSet<Vec<u8>>,
     /// Those that have it now, and had not before.
     pub(super) granted: BTreeSet<Vec<u8>>,
     /// Those that had it, and have it no more.
@@ -36,22 +38,18 @@ impl Hashes {
         super::of_command(effect, |args| {
             let key = args.iter().nth(1).filter(|key| is_lock(key))?.to_vec();
             let mut changes = Owners { key: key.clone(), ..Owners::default() };
-            let mut all = self.all();
+            let mut all = self.0.lock();
             let counts = all.entry(key).or_default();
             for (owner, count) in changed_fields(args, counts)? {
-                let had = counts.contains_key(owner);
-                match count.filter(|count| *count > 0) {
-                    Some(count) => {
-                        counts.insert(owner.to_vec(), count);
-                        if !had {
-                            changes.granted.insert(owner.to_vec());
-                        }
-                    }
-                    None if had => {
-                        counts.remove(owner);
-                        changes.ended.insert(owner.to_vec());
-                    }
-                    None => {}
+                changes.named.insert(owner.to_vec());
+                let former = match count {
+                    Some(count) => counts.insert(owner.to_vec(), count),
+                    None => counts.remove(owner),
+                };
+                match (former.is_some_and(has_lock), count.is_some_and(has_lock)) {
+                    (false, true) => _ = changes.granted.insert(owner.to_vec()),
+                    (true, false) => _ = changes.ended.insert(owner.to_vec()),
+                    _ => {}
                 }
             }
             Some(changes)
@@ -60,24 +58,21 @@ impl Hashes {
 
     /// Returns the owners in the hash `key`.
     pub(super) fn owners(&self, key: &[u8]) -> Vec<Vec<u8>> {
-        self.all().get(key).into_iter().flat_map(BTreeMap::keys).cloned().collect()
+        self.0.lock().get(key).into_iter().flat_map(owners).collect()
     }
 
     /// Removes the hash `key`; returns its owners.
     pub(super) fn remove(&self, key: &[u8]) -> Vec<Vec<u8>> {
-        self.all().remove(key).into_iter().flatten().map(|(owner, _)| owner).collect()
-    }
-
-    fn all(&self) -> MutexGuard<'_, ByKey> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(key).iter().flat_map(owners).collect()
     }
 }
 
-/// The view of another server, or of the next life of this one, begins without owners.
-impl Clone for Hashes {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
+fn owners(counts: &BTreeMap<Vec<u8>, i64>) -> impl Iterator<Item = Vec<u8>> {
+    counts.iter().filter(|(_, count)| has_lock(**count)).map(|(owner, _)| owner.clone())
+}
+
+fn has_lock(count: i64) -> bool {
+    count > 0
 }
 
 /// Returns the fields that the command changes, with their new numbers: `None` for a field that is removed,

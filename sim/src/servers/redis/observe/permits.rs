@@ -8,14 +8,14 @@
 //! that is the time at which it counts as expired.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::effects::Effect;
 use super::super::number::parse_i64;
+use super::View;
 
 /// The permits of all locks.
-#[derive(Debug, Default)]
-pub(super) struct Permits(Mutex<ByKey>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Permits(View<ByKey>);
 
 /// The owners of permits, by the stored key of their lock.
 type ByKey = BTreeMap<Vec<u8>, Owners>;
@@ -40,7 +40,7 @@ impl Permits {
     pub(super) fn note(&self, effect: &Effect) -> Option<(Vec<u8>, Vec<u8>, Change)> {
         super::of_command(effect, |args| {
             let key = args.iter().nth(1).filter(|key| super::is_permits(key))?.to_vec();
-            let owners = &mut *self.all();
+            let owners = &mut *self.0.lock();
             if args.at(0).eq_ignore_ascii_case(b"zadd") && args.len() == 4 {
                 let (over, owner) = (parse_i64(args.at(2))?, args.at(3).to_vec());
                 let former = owners.entry(key.clone()).or_default().insert(owner.clone(), over);
@@ -58,13 +58,13 @@ impl Permits {
 
     /// Removes all permits of the stored key; returns their owners.
     pub(super) fn remove(&self, key: &[u8]) -> Vec<Vec<u8>> {
-        self.all().remove(key).into_iter().flatten().map(|(owner, _)| owner).collect()
+        self.0.lock().remove(key).into_iter().flatten().map(|(owner, _)| owner).collect()
     }
 
     /// Removes the permits whose leases are over at `now_ms`; returns their keys and owners.
     pub(super) fn expire(&self, now_ms: i64) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut expired = Vec::new();
-        for (key, owners) in self.all().iter_mut() {
+        for (key, owners) in self.0.lock().iter_mut() {
             owners.retain(|owner, over| {
                 let is_over = *over <= now_ms;
                 if is_over {
@@ -78,17 +78,6 @@ impl Permits {
 
     /// Returns the end of the lease that ends first.
     pub(super) fn next_end(&self) -> Option<i64> {
-        self.all().values().flat_map(BTreeMap::values).copied().min()
-    }
-
-    fn all(&self) -> MutexGuard<'_, ByKey> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The view of another server, or of the next life of this one, begins without permits.
-impl Clone for Permits {
-    fn clone(&self) -> Self {
-        Self::default()
+        self.0.lock().values().flat_map(BTreeMap::values).copied().min()
     }
 }

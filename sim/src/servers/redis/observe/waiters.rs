@@ -2,14 +2,14 @@
 //! set of its key, by their places.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::effects::Effect;
 use super::super::number::parse_i64;
+use super::View;
 
 /// The queues of all locks.
-#[derive(Debug, Default)]
-pub(super) struct Waiters(Mutex<ByKey>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiters(View<ByKey>);
 
 /// The place of each owner, by the stored key of the queue.
 type ByKey = BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, i64>>;
@@ -20,7 +20,7 @@ impl Waiters {
     pub(super) fn note(&self, effect: &Effect) -> Option<(Vec<u8>, Vec<u8>, i64)> {
         super::of_command(effect, |args| {
             let key = args.iter().nth(1).filter(|key| super::is_waiters(key))?.to_vec();
-            let queues = &mut *self.all();
+            let queues = &mut *self.0.lock();
             if args.at(0).eq_ignore_ascii_case(b"zadd") && args.len() == 4 {
                 let (place, owner) = (parse_i64(args.at(2))?, args.at(3).to_vec());
                 queues.entry(key).or_default().insert(owner, place);
@@ -35,17 +35,6 @@ impl Waiters {
 
     /// Removes the queue of the stored key; returns its owners and their places.
     pub(super) fn remove(&self, key: &[u8]) -> BTreeMap<Vec<u8>, i64> {
-        self.all().remove(key).unwrap_or_default()
-    }
-
-    fn all(&self) -> MutexGuard<'_, ByKey> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The view of another server, or of the next life of this one, begins without waiters.
-impl Clone for Waiters {
-    fn clone(&self) -> Self {
-        Self::default()
+        self.0.lock().remove(key).unwrap_or_default()
     }
 }

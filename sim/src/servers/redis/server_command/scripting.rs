@@ -20,8 +20,7 @@ pub(crate) fn eval(core: &mut Core, args: Args<'_>) -> Reply {
         Ok(name) => name,
         Err(error) => return error,
     };
-    let unknown = unknown_script(core);
-    run_script(core, &name, keys, args.skip(3)).unwrap_or(unknown)
+    run_script(core, &name, keys, args.skip(3)).unwrap_or_else(|| unknown_script(core))
 }
 
 pub(crate) fn eval_sha(core: &mut Core, args: Args<'_>) -> Reply {
@@ -30,8 +29,7 @@ pub(crate) fn eval_sha(core: &mut Core, args: Args<'_>) -> Reply {
         Ok(keys) => keys,
         Err(error) => return error,
     };
-    let unknown = unknown_script(core);
-    run_script(core, &name, keys, args.skip(3)).unwrap_or(unknown)
+    run_script(core, &name, keys, args.skip(3)).unwrap_or_else(|| unknown_script(core))
 }
 
 pub(crate) fn script(core: &mut Core, args: Args<'_>) -> Reply {
