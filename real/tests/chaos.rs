@@ -275,6 +275,14 @@ fn a_job_may_be_lost_only_with_a_servers_data() {
         assert_eq!(judgement.verdicts[0].kind, VerdictKind::TaskLost);
         assert_eq!(judgement.is_clean(false), explained, "{between:?}: {judgement}");
     }
+    // The resource keeps the ticks of a cron: one that is lost by itself is explained by no lock server.
+    let mut tick = lose_a_job(stopped(DATA_LOST));
+    if let Some(Event { kind: Kind::TasksPassed { task, .. }, .. }) = tick.last_mut() {
+        *task = 7;
+    }
+    let judgement = Judgement::of(&tick, false, None);
+    assert_eq!(judgement.verdicts.len(), 1, "{judgement}");
+    assert!(!judgement.is_clean(false), "{judgement}");
     // A loss that was over before the job was due explains nothing.
     let mut early = lose_a_job(Kind::ServerStarted { detail: None });
     early.insert(0, event(0, "redis-1", stopped(DATA_LOST)));

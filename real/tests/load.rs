@@ -11,6 +11,7 @@ use real::contend::{Arm, Arrivals, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, FillError, Way, fill};
 use real::place::Place;
+use real::primitive::Primitive;
 use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ask};
 use real::systems::System;
 use tokio::runtime::Handle;
@@ -19,7 +20,7 @@ fn load(redis: &Redis) -> Load {
     Load {
         arm: Arm::Lock,
         place: Place::new(System::Redis, vec![redis.address()]),
-        primitive: real::primitive::Primitive::Mutex,
+        primitive: Primitive::Mutex,
         ttl: Duration::from_secs(10),
         work: Duration::from_millis(20),
         pause: Duration::ZERO,
@@ -48,6 +49,32 @@ async fn a_hot_key_counts_every_attempt() {
     let counts = [&report.acquire_served, &report.acquire_from_call, &report.acquire_all].map(|of| of.count);
     assert_eq!(counts, [report.served, report.served, 200], "{report}");
     assert_eq!(report.fairness.served, report.served);
+}
+
+#[tokio::test]
+async fn random_attempts_are_those_of_the_seed_however_many_contend() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let (arrivals, lasts) = (Arrivals::Random { seed: 3 }, Duration::from_millis(300));
+    let mut offered = Vec::new();
+    for contenders in [1, 50] {
+        let drawn = Load { contenders, arrivals, lasts, rate: 100.0, ..load(&redis) };
+        offered.push(contend(drawn, TokioRuntime::new(Handle::current())).await.unwrap().offered);
+    }
+    assert_eq!(offered[0], offered[1]);
+}
+
+#[tokio::test]
+async fn attempts_that_a_full_queue_refuses_count_in_no_latency() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let primitive = Primitive::Bounded { waiters: 2 };
+    let crowd = Load { primitive, contenders: 50, ..load(&redis) };
+    let report = contend(crowd, TokioRuntime::new(Handle::current())).await.unwrap();
+    assert!(report.refused > 0 && report.failed == 0, "{report}");
+    assert_eq!(report.served + report.unserved + report.refused, report.offered, "{report}");
+    assert_eq!(report.acquire_all.count, report.served + report.unserved, "{report}");
+    assert!(report.to_string().contains("were refused by a full queue"), "{report}");
 }
 
 #[tokio::test]

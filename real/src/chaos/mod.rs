@@ -181,8 +181,7 @@ pub enum ChaosError {
     },
     /// The workers were not served before the first fault.
     #[error(
-        "not every worker was granted the lock within {} s before the first fault: reduce the load on the \
-         machine",
+        "not every worker was served within {} s before the first fault: reduce the load on the machine",
         SERVED_WITHIN.as_secs()
     )]
     Idle,
@@ -246,8 +245,7 @@ pub fn run(
     }
     let struck = carry_out(&mut deployment, &plan, stop, &mut on_strike)?;
     plan.faults.truncate(struck);
-    // If a worker is not served, the history shows it.
-    deployment.all_have(if configuration.raise { WRITE } else { grant }, SERVED_WITHIN, stop)?;
+    let served_at_end = deployment.all_have(if configuration.raise { WRITE } else { grant }, SERVED_WITHIN, stop)?;
     let interrupted = stop.is_asked();
     let (files, _stage) = deployment.end()?;
     let history = read(&files)?;
@@ -256,6 +254,7 @@ pub fn run(
     let judgement = Judgement::of(&history.events, false, Some(SERVED_WITHIN));
     let mut report = Report::of(configuration, &plan, &history.events, bytes, judgement);
     report.interrupted = interrupted;
+    report.served_at_end = served_at_end;
     keep(&report, &out.join("report.json"))?;
     Ok(report)
 }

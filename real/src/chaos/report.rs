@@ -12,6 +12,7 @@ use super::Configuration;
 use super::fault::FaultKind;
 use super::plan::Plan;
 use crate::judgement::{Judgement, NotJudged};
+use crate::primitive::Primitive;
 
 /// The number of verdicts of each kind that the report quotes.
 const QUOTED: usize = 2;
@@ -25,6 +26,9 @@ pub struct Report {
     pub configuration: Configuration,
     /// True if the run was interrupted: the report is of the time before.
     pub interrupted: bool,
+    /// True if every worker was served after the last fault. Of locks the history also shows who was not; jobs
+    /// are claimed, not requested.
+    pub served_at_end: bool,
     /// The number of faults of each kind that struck.
     pub faults: BTreeMap<FaultKind, u64>,
     /// The number of verdicts of each kind; kinds without one are left out.
@@ -101,6 +105,7 @@ impl Report {
             command: configuration.command(),
             configuration: configuration.clone(),
             interrupted: false,
+            served_at_end: true,
             faults,
             verdicts,
             examples,
@@ -128,13 +133,15 @@ impl Report {
         broken.map(|(_, count)| count.all - count.explained).sum()
     }
 
-    /// Returns whether fencing kept every promise, and writes went on once an operator had raised the
-    /// counters; without fencing, whether a promise was broken. An unfenced run without a violation was too
+    /// Returns whether fencing kept every promise, jobs were served to the end, and writes went on once an
+    /// operator had raised the counters; without fencing, whether a promise was broken. An unfenced run without a violation was too
     /// short or too gentle to show anything.
     pub fn is_as_expected(&self) -> bool {
         let went_on = self.since_data_lost.is_none_or(|since| since.accepted > 0);
+        let is_served =
+            self.served_at_end || self.interrupted || self.configuration.primitive != Primitive::Jobs;
         match self.configuration.fence {
-            Fencing::On => self.violations() == 0 && (went_on || !self.configuration.raise),
+            Fencing::On => self.violations() == 0 && is_served && (went_on || !self.configuration.raise),
             Fencing::Off => self.violations() > 0,
         }
     }
@@ -220,6 +227,9 @@ impl fmt::Display for Report {
             self.claims_refused,
             seconds(self.longest_unserved_ms),
         )?;
+        if !self.served_at_end {
+            writeln!(f, "  not every worker was served after the last fault")?;
+        }
         if self.tasks_done > 0 {
             writeln!(f, "  {} tasks done", self.tasks_done)?;
         }

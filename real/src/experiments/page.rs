@@ -124,6 +124,11 @@ const HEAD: &str = "# The experiments on live servers
 `cargo run --release -p fencepost-real -- report` makes this page from the raw results in `real/results/`, and `report --check`
 compares the two. Each experiment is one command, and its configuration is a file in `real/experiments/`. A sentence with
 a tick is an expectation that the numbers confirm. Where they do not, the page says so, and the command exits with 1.
+
+Unless a chapter says otherwise, the servers are one Redis without persistence, five of them for Redlock, etcd with three
+members, each of which syncs its writes to the disk, and one ZooKeeper. They run on one machine with their clients, and
+speak over loopback. All results of this page and of [the comparison](peers.md) are of the same machine, measured at a
+load average of at most 1: `report` refuses others.
 ";
 
 fn missing(experiment: &dyn Registered) -> String {

@@ -100,7 +100,7 @@ impl Experiment for Storm {
         for &system in systems {
             let stage = Stage::new()?;
             let fleet = Fleet::start(&stage, system)?;
-            let place = Place::new(system, fleet.addresses().split(',').map(str::to_owned).collect());
+            let place = fleet.place(system);
             for &ttl in ttls {
                 for &holders in holders {
                     let cell = configuration.cell(&place, ttl, holders);

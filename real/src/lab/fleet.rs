@@ -1,5 +1,6 @@
 //! The lock servers of an experiment, as many as the lab uses for each system.
 
+use crate::place::Place;
 use crate::servers::{EtcdCluster, Persistence, Redis, ServerError, Stage, ZooKeeper};
 use crate::systems::System;
 
@@ -27,11 +28,19 @@ impl Fleet {
 
     /// Returns their addresses, as `--servers` takes them.
     pub(crate) fn addresses(&self) -> String {
-        let addresses = match self {
+        self.all_addresses().join(",")
+    }
+
+    /// Returns the servers as those of `system`.
+    pub(crate) fn place(&self, system: System) -> Place {
+        Place::new(system, self.all_addresses())
+    }
+
+    fn all_addresses(&self) -> Vec<String> {
+        match self {
             Self::Redis(servers) => servers.iter().map(Redis::address).collect(),
             Self::Etcd(cluster) => cluster.addresses(),
             Self::ZooKeeper(server) => vec![server.address()],
-        };
-        addresses.join(",")
+        }
     }
 }

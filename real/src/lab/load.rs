@@ -36,8 +36,7 @@ pub(crate) struct HotKey<'a> {
 impl HotKey<'_> {
     /// Offers the load to `fleet`.
     pub(crate) fn offer(&self, system: System, fleet: &Fleet) -> Result<Report, LabError> {
-        let addresses = fleet.addresses().split(',').map(str::to_owned).collect();
-        self.offer_by(Arm::Lock, Place::new(system, addresses))
+        self.offer_by(Arm::Lock, fleet.place(system))
     }
 
     /// Offers the load to the servers at `place`: those of a lock, or a PostgreSQL for an arm without one.

@@ -98,6 +98,9 @@ mod tests {
         // The table in Conover: for 30 values the 10th and the 21st.
         assert_eq!(median_interval(&values), Some((10.0, 21.0)));
         assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), Some((1.0, 6.0)));
+        let many: Vec<_> = (1..=2000).map(f64::from).collect();
+        let (low, high) = median_interval(&many).unwrap();
+        assert!((950.0..960.0).contains(&low) && (1041.0..1051.0).contains(&high), "{low} {high}");
         assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), None, "5 values say it with 94 %");
     }
 }

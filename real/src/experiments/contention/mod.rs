@@ -16,6 +16,8 @@
 mod point;
 mod section;
 
+pub(super) use self::point::GAVE_UP;
+
 use history::Span;
 use serde::{Deserialize, Serialize};
 

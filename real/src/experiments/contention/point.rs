@@ -11,7 +11,7 @@ use crate::lab::load::{HotKey, millis};
 use crate::systems::System;
 
 /// A load is beyond the capacity if more than this share of its attempts gave up.
-const GAVE_UP: f64 = 0.05;
+pub(in crate::experiments) const GAVE_UP: f64 = 0.05;
 
 /// One system with one number of contenders.
 #[derive(Clone, Debug, Serialize, Deserialize)]
