@@ -43,7 +43,11 @@ fn follow(page: &str) {
             }
             Step::Shows(lines) => {
                 for line in lines {
-                    assert!(printed.contains(&line), "{line:?} was not printed:\n{}", without_cargo(&printed));
+                    assert!(
+                        printed.contains(&line),
+                        "{line:?} was not printed:\n{}",
+                        without_cargo(&printed)
+                    );
                 }
             }
         }
@@ -56,7 +60,9 @@ fn follow(page: &str) {
 fn without_cargo(printed: &str) -> String {
     let of_a_package = |line: &&str| {
         let word = line.split_whitespace().next();
-        word.is_some_and(|word| ["Adding", "Compiling", "Downloaded", "Downloading", "Locking"].contains(&word))
+        word.is_some_and(|word| {
+            ["Adding", "Compiling", "Downloaded", "Downloading", "Locking"].contains(&word)
+        })
     };
     printed.lines().filter(|line| !of_a_package(line)).collect::<Vec<_>>().join("\n")
 }

@@ -311,7 +311,11 @@ impl<R: Runtime> Cluster<R> {
         // A member that does not confirm the watch takes no further requests, whatever other calls were
         // answered. The keepalives detect one that falls silent later.
         let had_time = confirm_by <= deadline;
-        let mut stream = confirmed.inspect_err(|error| if had_time { connection.judge(error) })?;
+        let mut stream = confirmed.inspect_err(|error| {
+            if had_time {
+                connection.judge(error)
+            }
+        })?;
         loop {
             match watched(&connection, &mut stream, ahead).await {
                 Ok(Watched::Changed) => return Ok(()),

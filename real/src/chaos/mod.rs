@@ -245,7 +245,8 @@ pub fn run(
     }
     let struck = carry_out(&mut deployment, &plan, stop, &mut on_strike)?;
     plan.faults.truncate(struck);
-    let served_at_end = deployment.all_have(if configuration.raise { WRITE } else { grant }, SERVED_WITHIN, stop)?;
+    let served_at_end =
+        deployment.all_have(if configuration.raise { WRITE } else { grant }, SERVED_WITHIN, stop)?;
     let interrupted = stop.is_asked();
     let (files, _stage) = deployment.end()?;
     let history = read(&files)?;

@@ -27,8 +27,8 @@ use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
 
 pub use self::arrivals::Arrivals;
-pub(crate) use self::conditional::pool as postgres_pool;
 use self::book::{Attempt, Book, Unserved};
+pub(crate) use self::conditional::pool as postgres_pool;
 pub use self::error::LoadError;
 use self::held::Held;
 pub use self::report::{Latencies, Report};

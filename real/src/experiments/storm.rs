@@ -135,7 +135,10 @@ impl Experiment for Storm {
         );
         section.remarks.extend(findings.cells.iter().filter_map(|cell| {
             let Cell { system, ttl, holders, .. } = cell;
-            failures(&format!("{} with {holders} holders and a TTL of {ttl}", system.as_str()), &cell.failures)
+            failures(
+                &format!("{} with {holders} holders and a TTL of {ttl}", system.as_str()),
+                &cell.failures,
+            )
         }));
         section
     }

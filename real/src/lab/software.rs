@@ -79,10 +79,7 @@ mod tests {
         assert_eq!(servers, ["PostgreSQL", "Redis", "ZooKeeper", "etcd"]);
         let versions = software.crates.values().chain(software.servers.values());
         for version in versions {
-            assert!(
-                version.contains('.') && version.starts_with(|c: char| c.is_ascii_digit()),
-                "{version}"
-            );
+            assert!(version.contains('.') && version.starts_with(|c: char| c.is_ascii_digit()), "{version}");
         }
         // A copy without a repository has none.
         assert!(software.commit.is_empty() || software.commit.len() >= 12, "{software}");

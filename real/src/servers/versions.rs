@@ -11,7 +11,12 @@ pub(crate) fn versions() -> BTreeMap<String, String> {
     let all = [
         ("Redis", server("redis-server", redis::PACKAGE)),
         ("etcd", server("etcd", etcd::PACKAGE)),
-        ("PostgreSQL", program::find_postgres("postgres").ok().and_then(|file| says(Command::new(file).arg("--version")))),
+        (
+            "PostgreSQL",
+            program::find_postgres("postgres")
+                .ok()
+                .and_then(|file| says(Command::new(file).arg("--version"))),
+        ),
         ("ZooKeeper", zookeeper::version_command().ok().and_then(|mut command| says(&mut command))),
     ];
     all.into_iter().filter_map(|(name, version)| Some((name.to_owned(), version?))).collect()

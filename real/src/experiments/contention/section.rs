@@ -135,10 +135,7 @@ fn objective(configuration: &Configuration, points: &[&Point]) -> Option<String>
     );
     let latency = if point.is_full() {
         let patience = (work.0 * configuration.patience).as_secs_f64();
-        format!(
-            "had no steady latency: {} of them gave up after {patience} s",
-            point.abandoned
-        )
+        format!("had no steady latency: {} of them gave up after {patience} s", point.abandoned)
     } else {
         format!(
             "acquired in {p50_ms:.1} ms (p50), {} ms (p99) and {} ms (p99.9)",
@@ -286,9 +283,8 @@ fn figures(configuration: &Configuration, findings: &Findings) -> Vec<Figure> {
     let latency = systems.iter().flat_map(|&system| {
         [line(system, "p50", |point| point.p50_ms), line(system, "p99", |point| point.p99_ms)]
     });
-    let tails = systems.iter().flat_map(|&system| {
-        configuration.loads.iter().map(move |loads| (system, loads.work))
-    });
+    let tails =
+        systems.iter().flat_map(|&system| configuration.loads.iter().map(move |loads| (system, loads.work)));
     let tail = tails.filter_map(|(system, work)| {
         let below = findings.of(system, work).into_iter().filter(|point| !point.is_full());
         let many = below.filter(|point| point.attempts >= 1000);

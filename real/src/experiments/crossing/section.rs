@@ -80,7 +80,8 @@ fn crossing(configuration: &Configuration, findings: &Findings, work: Work) -> S
     counts.sort_unstable();
     // The lowest number from which on it is so with every higher one.
     let from = |is_better: &dyn Fn(&Point, &Point) -> bool| {
-        let is_so = |count: &&u64| findings.both(work, **count).is_some_and(|(update, lock)| is_better(lock, update));
+        let is_so =
+            |count: &&u64| findings.both(work, **count).is_some_and(|(update, lock)| is_better(lock, update));
         match counts.iter().rev().take_while(is_so).last() {
             Some(count) if *count == configuration.fewest() => "with any number of contenders".to_owned(),
             Some(count) => format!("from {count} contenders on"),

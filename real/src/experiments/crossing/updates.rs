@@ -7,7 +7,9 @@ use std::error::Error;
 
 use deadpool_postgres::Pool;
 use dlock::redis::Waiting;
-use dlock::{AcquireError, AnyBackend, Backend, Backoff, Instant, Lock, LockKey, Options, Runtime, TokioRuntime};
+use dlock::{
+    AcquireError, AnyBackend, Backend, Backoff, Instant, Lock, LockKey, Options, Runtime, TokioRuntime,
+};
 use tokio::runtime::{Builder, Handle};
 use tokio::task::{JoinSet, spawn_blocking};
 

@@ -20,10 +20,7 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
         "a Redis that syncs each write to its disk takes longer for an acquire than one without a disk",
         slower(Setting::NoDisk, Setting::EachWrite),
     );
-    section.expect(
-        "a WAIT for one replica makes an acquire longer",
-        slower(Setting::Replica, Setting::Wait),
-    );
+    section.expect("a WAIT for one replica makes an acquire longer", slower(Setting::Replica, Setting::Wait));
     section.expect(
         "every write with a new token was accepted, with the check and without it",
         findings.writes.len() == 4 && findings.writes.iter().all(|checked| checked.writes > 0),

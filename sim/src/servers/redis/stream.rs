@@ -18,11 +18,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::Server;
 use super::core::Core;
 use super::number::parse_i64;
-use super::state::Record;
 use super::replay::Replay;
 use super::replication::Feed;
 use super::reply::push_command;
 use super::request::{ArgBuffer, RequestParser};
+use super::state::Record;
 use crate::world::machine::Machine;
 
 /// The pause before a replica reconnects to its primary.

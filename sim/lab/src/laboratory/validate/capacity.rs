@@ -27,7 +27,9 @@ impl LabScene<'_> {
             }
             () if !system.get().has_permits() => format!("`{system}` has no semaphores"),
             () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no semaphores".into(),
-            () if workers.iter().any(releases_by_get_del) => "release = \"get-del\" deletes the key of a mutex".into(),
+            () if workers.iter().any(releases_by_get_del) => {
+                "release = \"get-del\" deletes the key of a mutex".into()
+            }
             () => return Ok(()),
         };
         Err(FieldPath::top("permits").says(format!("`permits` = {permits}: {why}")))
@@ -64,9 +66,7 @@ impl LabScene<'_> {
                 "a semaphore on `redis` has no queue".into()
             }
             () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no limit of its waiters".into(),
-            () if workers.iter().any(releases_by_get_del) => {
-                "release = \"get-del\" wakes no waiter".into()
-            }
+            () if workers.iter().any(releases_by_get_del) => "release = \"get-del\" wakes no waiter".into(),
             () if !workers.iter().all(locks) => "only workers that lock a key or several know it".into(),
             () => return Ok(()),
         };
