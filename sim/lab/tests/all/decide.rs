@@ -1,5 +1,5 @@
-//! `docs/decide.md` agrees with the runs: its commands, the output that it shows, and its figures. The claims
-//! about its schedules are read by `docs`.
+//! `docs/decide.md` agrees with the runs: its commands, the output that it shows, and its figures. Each
+//! statement links to its evidence. The claims about its schedules are read by `docs`.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,6 +15,16 @@ const PAGE: &str = "docs/decide.md";
 
 /// The head of each command in the page.
 const CARGO: &str = "cargo run --release -- ";
+
+/// The first words of the paragraphs that need no link: the list of sources, and introductions of the list or
+/// table that follows.
+const UNLINKED: [&str; 5] = [
+    "The questions are those of four texts",
+    "Suppose that two workers do the work at once",
+    "Ask in this order",
+    "A lease on one Redis is enough if",
+    "These questions choose the system",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
@@ -62,7 +72,42 @@ fn every_row_of_a_table_has_a_link() {
         let is_rule = row.starts_with("|--");
         assert!(is_rule || is_head(at) || row.contains("]("), "a claim without evidence: {row}");
     }
-    assert!(rows.len() > 60, "the page has lost rows");
+    assert!(rows.len() > 80, "the page has lost rows");
+}
+
+#[test]
+fn every_paragraph_and_item_has_a_link() {
+    let page = page();
+    let (linked, bare): (Vec<_>, Vec<_>) =
+        paragraphs(&page).into_iter().partition(|paragraph| paragraph.contains("]("));
+    let needs_link = |paragraph: &&String| !UNLINKED.iter().any(|words| paragraph.starts_with(words));
+    let claims: Vec<_> = bare.iter().filter(needs_link).collect();
+    assert!(claims.is_empty(), "claims without evidence: {claims:#?}");
+    for words in UNLINKED {
+        assert!(bare.iter().any(|paragraph| paragraph.starts_with(words)), "no exception for {words:?}");
+    }
+    assert!(linked.len() > 40, "the page has lost paragraphs: {} are left", linked.len());
+}
+
+/// Returns the paragraphs and the items of lists, each in one line. Headings, tables and blocks of code are
+/// none.
+fn paragraphs(page: &str) -> Vec<String> {
+    let mut paragraphs: Vec<String> = Vec::new();
+    let (mut in_code, mut is_open) = (false, false);
+    for line in page.lines().map(str::trim_start) {
+        let is_fence = line.starts_with("```");
+        if in_code || is_fence || line.is_empty() || line.starts_with(['#', '|']) {
+            in_code ^= is_fence;
+            is_open = false;
+        } else if is_open && !line.starts_with("- ") {
+            let paragraph = paragraphs.last_mut().unwrap();
+            *paragraph = format!("{paragraph} {line}");
+        } else {
+            paragraphs.push(line.to_owned());
+            is_open = true;
+        }
+    }
+    paragraphs
 }
 
 /// Returns a row of the table of the retry storm.
