@@ -228,6 +228,15 @@ pub fn describe(kind: &Kind, names: &Names) -> String {
         Kind::TasksPassed { key: of, task, outcome } => {
             format!("tasks of {} up to {task}: {}", key(of), in_words(outcome))
         }
+        Kind::FlightStarted { key: of, above: 0 } => format!("wants a result of {}", key(of)),
+        Kind::FlightStarted { key: of, above } => {
+            format!("wants a result of {} above token {above}", key(of))
+        }
+        Kind::ComputationStarted { key: of, token } => {
+            format!("computes a result of {} token={token}", key(of))
+        }
+        Kind::ComputationFailed { token, .. } => format!("its computation token={token}: failed"),
+        Kind::ResultReturned { key: of, token } => format!("returns a result of {} token={token}", key(of)),
     }
 }
 

@@ -115,6 +115,12 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
     let sections = has(|kind| matches!(kind, Kind::SectionEntered { .. }));
     let observed = has(|kind| matches!(kind, Kind::TermObserved { .. }));
     let tasks = has(|kind| matches!(kind, Kind::TaskStarted { .. }));
+    let flights = has(|kind| matches!(kind, Kind::FlightStarted { .. }));
+    let no_flights = if flights {
+        "the resource's history is not among the files"
+    } else {
+        "nobody made a single-flight call"
+    };
     let reasons = [
         (!sections, VerdictKind::Overlap, "no worker's history is among the files"),
         (!resource, VerdictKind::StaleWrite, "the resource's history is not among the files"),
@@ -140,6 +146,8 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (!tasks, VerdictKind::RanTwice, "nobody ran ticks or jobs"),
         (!tasks, VerdictKind::TaskLost, "nobody ran ticks or jobs"),
         (rules.servers.is_empty(), VerdictKind::Crowded, "only the lock server's own events show its queue"),
+        (!flights || !resource, VerdictKind::ComputedTwice, no_flights),
+        (!flights || !resource, VerdictKind::UnstoredResult, no_flights),
     ];
     reasons
         .into_iter()

@@ -289,3 +289,45 @@ fn a_job_may_be_lost_only_with_a_servers_data() {
     early.insert(1, event(0, "redis-1", Kind::ServerStarted { detail: None }));
     assert!(!Judgement::of(&early, false, None).is_clean(false));
 }
+
+/// Returns a history of two calls of a single-flight: b waited for the lock, and computes what a has stored.
+fn compute_again() -> Vec<Event> {
+    let started = || Kind::FlightStarted { key: "k".into(), above: 0 };
+    let computes = |token| Kind::ComputationStarted { key: "k".into(), token };
+    let granted = |owner: &str, token| Kind::LeaseAcquired {
+        resource_type: None,
+        key: "k".into(),
+        owner: owner.into(),
+        token,
+        ttl_millis: None,
+        valid_micros: None,
+    };
+    let (key, owner) = ("k".into(), Some("a:1".into()));
+    let accepted = Kind::WriteAccepted { key, owner, token: 1, seq: None, version: 1, body: None };
+    vec![
+        event(1, "a", started()),
+        event(1, "b", started()),
+        event(2, "a", granted("a:1", 1)),
+        event(3, "a", computes(1)),
+        event(4, "resource", accepted),
+        event(5, "b", granted("b:2", 2)),
+        event(6, "b", computes(2)),
+    ]
+}
+
+#[test]
+fn flights_are_judged_with_the_history_of_the_resource() {
+    let of_flights = [VerdictKind::ComputedTwice, VerdictKind::UnstoredResult];
+    let left_out = |judgement: &Judgement| {
+        let kinds = judgement.not_judged.iter().map(|not_judged| not_judged.kind);
+        kinds.filter(|kind| of_flights.contains(kind)).count()
+    };
+    let mut history = compute_again();
+    let judgement = Judgement::of(&history, false, None);
+    assert_eq!(judgement.verdicts.len(), 1, "{judgement}");
+    assert_eq!(judgement.verdicts[0].kind, VerdictKind::ComputedTwice);
+    assert!(!judgement.is_clean(false) && left_out(&judgement) == 0, "{judgement}");
+    history.retain(|event| event.process.as_str() != "resource");
+    let judgement = Judgement::of(&history, false, None);
+    assert!(judgement.verdicts.is_empty() && left_out(&judgement) == 2, "{judgement}");
+}

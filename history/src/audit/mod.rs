@@ -3,10 +3,10 @@
 //! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then one
 //! file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
 //! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `terms`, `tasks`,
-//! `crowded`), each with its rule and the rule's source, as a `Judge` (`judge`) with a row in `Judges`.
-//! Several of them rest on the leases that holders believe in (`beliefs`, `trust`), the number of them that
-//! may be live at once (`capacity`), the keys that servers have stored (`stored`) and the faults in force
-//! (`faults`).
+//! `crowded`, `flights`), each with its rule and the rule's source, as a `Judge` (`judge`) with a row in
+//! `Judges`. Several of them rest on the leases that holders believe in (`beliefs`, `trust`), the number of
+//! them that may be live at once (`capacity`), the keys that servers have stored (`stored`) and the faults in
+//! force (`faults`).
 //! [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +23,7 @@ mod deadlock;
 mod ends;
 mod fairness;
 mod faults;
+mod flights;
 mod holders;
 mod idle;
 mod judge;
@@ -54,6 +55,7 @@ pub use verdict::{Verdict, VerdictKind};
 use after_release::AfterRelease;
 use crowded::Crowded;
 use deadlock::Deadlock;
+use flights::Flights;
 use idle::Idle;
 use judge::{Judge, State};
 use leaked::Leaked;
@@ -202,6 +204,7 @@ impl<'h> Judges<'h> {
             boxed::<Terms<'h>>(rules),
             boxed::<Tasks<'h>>(rules),
             boxed::<Crowded<'h>>(rules),
+            boxed::<Flights<'h>>(rules),
         ];
         Self { state: State::of(rules), judges: all.into_iter().flatten().collect() }
     }

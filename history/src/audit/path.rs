@@ -2,7 +2,7 @@
 //!
 //! A path has, for each process of the verdict, its last grant before the verdict, the end of its lease on
 //! the server, its last extension and renewal, and its last use of the resource; without a grant, its
-//! request. The claim of a job, and its run, count as a grant.
+//! request. The claim of a job, and its run, count as a grant. Of a flight it also has the begin of the call.
 //!
 //! A fault took part if it was not over when the first of these processes asked, and if it struck one of
 //! them, a server or the resource, or a link between these. A process takes part, too, if it ended a lease of
@@ -66,6 +66,7 @@ impl<'h> Paths<'h> {
         let mut path = BTreeSet::new();
         let asked = parties.iter().filter_map(|process| self.follow(process, verdict, of_key, &mut path));
         let begin = asked.min().unwrap_or(end);
+        path.extend(self.call(verdict, of_key));
         parties.extend(path.iter().filter_map(|number| self.client_of(Some(*number))));
         parties.extend(self.half_granted(of_key));
         let begin = self.history.get(begin).map_or(verdict.at, |event| event.at);
@@ -130,6 +131,20 @@ impl<'h> Paths<'h> {
         let mut released = released.filter(|number| self.history[**number].process == *process);
         let released = released.find(|number| matches!(kind(number), Kind::LeaseReleaseRequested { .. }));
         Some(released.copied().unwrap_or(asked))
+    }
+
+    /// Returns the begin of the call that a verdict on a flight is about. `of_key` are the events of the key
+    /// up to the verdict.
+    fn call(&self, verdict: &Verdict, of_key: &[usize]) -> Option<usize> {
+        let caller = match verdict.kind {
+            VerdictKind::ComputedTwice | VerdictKind::UnstoredResult => verdict.processes.first()?,
+            _ => return None,
+        };
+        let is_begin = |number: &&usize| {
+            let event = &self.history[**number];
+            event.process == *caller && matches!(event.kind, Kind::FlightStarted { .. })
+        };
+        of_key.iter().rev().find(is_begin).copied()
     }
 
     /// Returns the event in which another client gave up the lock for which the process waited. `before` are

@@ -59,6 +59,11 @@ crate::names! {
         TaskLost = "task_lost",
         /// More acquires waited for a key at once than its queue may hold.
         Crowded = "crowded",
+        /// A call of a single-flight computed, although a value that it accepts had been stored before its
+        /// lease was granted.
+        ComputedTwice = "computed_twice",
+        /// A call of a single-flight returned a result that the resource never accepted.
+        UnstoredResult = "unstored_result",
     }
 }
 
@@ -190,6 +195,19 @@ impl VerdictKind {
             Self::TaskLost => Words {
                 explained: "A task that had to run was passed over: nobody did it, and nobody will.",
                 rule: "A task that is due is committed, unless the policy skips it or gives it up.",
+                about: About::Resource,
+            },
+            Self::ComputedTwice => Words {
+                explained: "A worker waited for the lock to compute a result, and computed it although \
+                    another one had stored it in the meantime: it did not look again.",
+                rule: "A call computes only if no value that it accepts was stored before its lease was \
+                    granted.",
+                about: About::Resource,
+            },
+            Self::UnstoredResult => Words {
+                explained: "A worker returned a result that was never stored, so that nobody else will ever \
+                    get the same one.",
+                rule: "A call returns only a result that the resource has accepted.",
                 about: About::Resource,
             },
         }

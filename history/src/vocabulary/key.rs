@@ -47,7 +47,11 @@ impl Kind {
             | Self::TaskStarted { key, .. }
             | Self::TaskSent { key, .. }
             | Self::TaskEnded { key, .. }
-            | Self::TasksPassed { key, .. } => Some(key),
+            | Self::TasksPassed { key, .. }
+            | Self::FlightStarted { key, .. }
+            | Self::ComputationStarted { key, .. }
+            | Self::ComputationFailed { key, .. }
+            | Self::ResultReturned { key, .. } => Some(key),
             Self::WorkerStep { key, .. } => key.as_ref(),
             Self::PointPassed { .. }
             | Self::ServerStopped { .. }

@@ -134,6 +134,8 @@ fields! {
     task Task = "task": u64;
     /// the most requests that may wait for a key at once.
     waiters_max WaitersMax = "waiters_max": u64;
+    /// the token above which a call of a single-flight accepts values; zero if it accepts any.
+    above Above = "above": u64;
 }
 
 /// A record that is no event of the vocabulary.
@@ -312,10 +314,10 @@ mod tests {
             *number = Some(7);
         }
         record.effect = Some(Effect::links(LinkFault::Cut, [("a", "b")]));
-        record.waiters_max = Some(7);
+        (record.waiters_max, record.above) = (Some(7), Some(7));
         let fields = serde_json::to_value(&record).unwrap();
         let fields = fields.as_object().unwrap();
-        assert_eq!(fields.len(), 24);
+        assert_eq!(fields.len(), 25);
         let mut copy = Record::default();
         for (field, value) in fields {
             match value {

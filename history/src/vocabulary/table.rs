@@ -145,6 +145,14 @@ macro_rules! with_lease_events {
                 /// The worker found no task left up to this number: all are `done`, or `skipped` by the
                 /// policy.
                 TasksPassed = "tasks_passed" { key: Name, task: u64, outcome: Option<Name> }
+                /// A call of a single-flight begins; it accepts values with a token above `above`.
+                FlightStarted = "flight_started" { key: Name, above: u64 }
+                /// The call begins to compute, under the lease with this token.
+                ComputationStarted = "computation_started" { key: Name, token: u64 }
+                /// The computation failed: the result with this token is a failure.
+                ComputationFailed = "computation_failed" { key: Name, token: u64 }
+                /// The call returned the result with this token, its own or that of another call.
+                ResultReturned = "result_returned" { key: Name, token: u64 }
             }
         }
     };

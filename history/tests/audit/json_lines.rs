@@ -110,7 +110,8 @@ prop_compose! {
         event in prop::sample::select(EventName::ALL),
         names in prop::array::uniform8(name()),
         numbers in prop::array::uniform10(any::<u64>()),
-        (effect, until, [permits, task, waiters]) in (effect(), any::<u64>(), prop::array::uniform3(any::<u64>())),
+        (effect, until) in (effect(), any::<u64>()),
+        [permits, task, waiters, above] in prop::array::uniform4(any::<u64>()),
     ) -> Record {
         let mut record = Record::new(event);
         let [key, owner, outcome, client, step, verb, detail, body] = names.map(Some);
@@ -122,7 +123,7 @@ prop_compose! {
         (record.version, record.expected) = (version, expected);
         (record.fault, record.rate) = (fault, rate);
         (record.effect, record.until, record.permits) = (Some(effect), Some(until), Some(permits));
-        (record.task, record.waiters_max) = (Some(task), Some(waiters));
+        (record.task, record.waiters_max, record.above) = (Some(task), Some(waiters), Some(above));
         record
     }
 }

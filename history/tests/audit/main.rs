@@ -9,6 +9,7 @@ mod correct_histories;
 mod counts;
 mod crowded;
 mod deadlock;
+mod flights;
 mod foreign_release;
 mod idle;
 mod json_lines;

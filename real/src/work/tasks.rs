@@ -2,11 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dlock::flight::{FlightError, Fresh, Results, SingleFlight};
+use dlock::flight::{Flight, FlightError, Fresh, Results, SingleFlight};
 use dlock::queue::Jobs;
 use dlock::redis::{Queue, Redis};
 use dlock::tls::Tls;
 use dlock::{AnyBackend, Backoff, Cap, ConnectError, FencingToken, Lock, Runtime, TokioRuntime};
+use history::emit;
 use resource::cron::{Cron, ResourceTicks, Runner};
 use resource::fence::cron::{Every, Missed, Policy, Tick};
 use resource::flight::ResourceResults;
@@ -28,6 +29,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
         let cap = self.plan.renew.map_or(LONGEST, Cap);
         let flight = SingleFlight::new(lock.clone(), results.clone(), cap);
         let compute = async |token: FencingToken| {
+            emit!(ComputationStarted { key: self.key().id_hash(), token: token.as_u64() });
             self.runtime.sleep_until(self.runtime.now() + self.plan.work).await;
             self.pauses().at(Step::Worked).await;
             Ok::<_, String>(format!("{} {token}", self.name).into_bytes())
@@ -35,8 +37,14 @@ impl<T: Fn(Done)> Contender<'_, T> {
         let round = async || {
             let deadline = self.runtime.now() + self.plan.acquire_timeout;
             let known = results.get(self.key(), deadline).await.map_err(FlightError::Store)?;
-            let fresh = known.map_or(Fresh::Any, |known| Fresh::Above(known.token));
-            flight.run(self.key(), fresh, deadline, compute).await
+            let known = known.map(|result| result.token);
+            emit!(FlightStarted { key: self.key().id_hash(), above: known.map_or(0, FencingToken::as_u64) });
+            let fresh = known.map_or(Fresh::Any, Fresh::Above);
+            let flown = flight.run(self.key(), fresh, deadline, compute).await;
+            if let Ok(Flight { result, .. }) = &flown {
+                emit!(ResultReturned { key: self.key().id_hash(), token: result.token.as_u64() });
+            }
+            flown
         };
         self.repeat(async |_| Some(End::of_flight(self.stop.or(round()).await?))).await;
     }

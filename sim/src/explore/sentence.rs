@@ -239,6 +239,12 @@ impl<'a> Story<'a> {
                 format!("{process} accepted the write of {writer} on version {expected}")
             }
             Kind::ResourceRead { owner, .. } => format!("{} read {process}", holder(owner.as_ref())),
+            Kind::FlightStarted { key: of, above: 0 } => format!("{process} wanted a result of {}", key(of)),
+            Kind::FlightStarted { key: of, above } => {
+                format!("{process} wanted a result of {} above token {above}", key(of))
+            }
+            Kind::ComputationStarted { token, .. } => format!("{process} computed with token {token}"),
+            Kind::ResultReturned { token, .. } => format!("{process} returned the result with token {token}"),
             Kind::FaultApplied { fault, .. } => {
                 let number = usize::try_from(*fault).ok();
                 let fault = number.and_then(|number| self.faults.get(number));
@@ -299,5 +305,9 @@ fn outcome(verdict: &Verdict, names: &Names) -> String {
         VerdictKind::RanTwice => format!("{one} ran a task of {key} that {other} had done"),
         VerdictKind::Crowded => format!("{one} was let into the full queue of {key} at {at}"),
         VerdictKind::TaskLost => format!("a task of {key} was passed over at {at}"),
+        VerdictKind::ComputedTwice => {
+            format!("{one} computed a result of {key}, though {other} had stored one that it accepts")
+        }
+        VerdictKind::UnstoredResult => format!("{one} returned a result of {key} that was never stored"),
     }
 }

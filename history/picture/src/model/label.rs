@@ -62,7 +62,8 @@ pub(super) fn shape(kind: &Kind) -> Shape {
         | Kind::LeaseRetried { .. }
         | Kind::LeaseReleaseRequested { .. }
         | Kind::WriteSent { .. }
-        | Kind::ConditionalSent { .. } => Shape::Request,
+        | Kind::ConditionalSent { .. }
+        | Kind::FlightStarted { .. } => Shape::Request,
         Kind::LeaseAcquired { .. } | Kind::KeyGranted { .. } => Shape::Grant,
         Kind::LeaseLost { .. }
         | Kind::LeaseReleased { .. }
@@ -86,6 +87,9 @@ pub(super) fn shape(kind: &Kind) -> Shape {
         Kind::FaultHealed { .. } => Shape::Up,
         Kind::FaultApplied { .. } | Kind::ClockRate { .. } => Shape::Fault,
         Kind::WorkerStep { .. } | Kind::PointPassed { .. } => Shape::Step,
+        Kind::ComputationStarted { .. } | Kind::ComputationFailed { .. } | Kind::ResultReturned { .. } => {
+            Shape::Step
+        }
         _ => Shape::Dot,
     }
 }
@@ -153,6 +157,10 @@ pub(super) fn label(kind: &Kind, text: &str, key: Option<&str>) -> String {
         Kind::ConditionalRejected { owner, .. } => format!("refuses {} without a token", by(owner)),
         Kind::ClockRate { rate } => format!("clock × {}", *rate as f64 / 1e9),
         Kind::WorkerStep { step, .. } | Kind::PointPassed { step } => step.to_string(),
+        Kind::FlightStarted { .. } => format!("wants a result{of}"),
+        Kind::ComputationStarted { token, .. } => format!("computes, token {token}{of}"),
+        Kind::ComputationFailed { token, .. } => format!("computation failed, token {token}"),
+        Kind::ResultReturned { token, .. } => format!("returns result of token {token}{of}"),
         _ => text.to_owned(),
     }
 }

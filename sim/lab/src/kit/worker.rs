@@ -26,7 +26,6 @@ use super::Faultless;
 use super::jobs::jobs;
 use super::ticks::firings_on;
 use crate::laboratory::flights::Flights;
-use crate::laboratory::one_flight::FlightMark;
 use crate::wire::Wire;
 use crate::{Worker, Workplace};
 
@@ -263,10 +262,10 @@ impl Hands {
     /// Computes under the lease of `handle`, and stores the result.
     pub async fn compute(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
         let (flights, token) = (self.flights(), handle.fence());
-        let result = FlightResult { token, value: flights.compute(token).await };
+        let result = FlightResult { token, value: flights.compute(handle.key(), token).await };
         let stored = flights.results.put(handle.key(), &result, handle.owner(), self.deadline()).await;
         if stored == Ok(Stored::Accepted) {
-            flights.mark(FlightMark::Returns(token.as_u64()));
+            history::emit!(ResultReturned { key: handle.key().id_hash(), token: token.as_u64() });
         }
     }
 

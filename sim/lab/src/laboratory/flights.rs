@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dlock::flight::{Fresh, Results, SingleFlight};
 use dlock::{Backend, Cap, FencingToken, Instant, Lock, LockKey};
+use history::emit;
 use resource::client::Client;
 use resource::flight::ResourceResults;
 use sim::Process;
 use sim::world::runtime::SimRuntime;
 
-use super::one_flight::FlightMark;
 use super::seat::RESOURCE_ADDRESS;
 use super::worker::Worker as Spec;
 
@@ -31,14 +31,14 @@ impl<'a> Flights<'a> {
         Self { process, spec, results: ResourceResults::new(runtime, client), failures }
     }
 
-    /// Runs one flight; its result or error is in the history.
+    /// Runs one flight; its result is in the history.
     pub(crate) async fn round<B: Backend<Runtime = SimRuntime>>(&self, lock: &Lock<B>, key: &LockKey) {
         let Some(known) = self.begin(key).await else { return };
         let fresh = known.map_or(Fresh::Any, Fresh::Above);
         let flight = SingleFlight::new(lock.clone(), self.results.clone(), LONGEST);
-        let flown = flight.run(key, fresh, self.deadline(), |token| self.compute(token)).await;
+        let flown = flight.run(key, fresh, self.deadline(), |token| self.compute(key, token)).await;
         if let Ok(flown) = flown {
-            self.mark(FlightMark::Returns(flown.result.token.as_u64()));
+            emit!(ResultReturned { key: key.id_hash(), token: flown.result.token.as_u64() });
         }
     }
 
@@ -46,18 +46,19 @@ impl<'a> Flights<'a> {
     /// `None` if the resource does not answer.
     pub(crate) async fn begin(&self, key: &LockKey) -> Option<Option<FencingToken>> {
         let known = self.results.get(key, self.deadline()).await.ok()?.map(|result| result.token);
-        self.mark(FlightMark::Begins(known.map_or(0, FencingToken::as_u64)));
+        emit!(FlightStarted { key: key.id_hash(), above: known.map_or(0, FencingToken::as_u64) });
         Some(known)
     }
 
-    /// Computes under the lease with this token, as long as the worker works; the first computations fail.
-    pub(crate) async fn compute(&self, token: FencingToken) -> Result<Vec<u8>, String> {
-        self.mark(FlightMark::Computes(token.as_u64()));
+    /// Computes a result of `key` under the lease with this token, as long as the worker works; the first
+    /// computations fail.
+    pub(crate) async fn compute(&self, key: &LockKey, token: FencingToken) -> Result<Vec<u8>, String> {
+        emit!(ComputationStarted { key: key.id_hash(), token: token.as_u64() });
         self.process.sleep(self.spec.work.duration()).await;
         let left =
             self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if left.is_ok() {
-            self.mark(FlightMark::Fails(token.as_u64()));
+            emit!(ComputationFailed { key: key.id_hash(), token: token.as_u64() });
         }
         self.process.point("worked");
         self.process.runtime().yield_now().await;
@@ -65,10 +66,6 @@ impl<'a> Flights<'a> {
             Ok(_) => Err(format!("{} failed", self.spec.name)),
             Err(_) => Ok(format!("{} {token}", self.spec.name).into_bytes()),
         }
-    }
-
-    pub(crate) fn mark(&self, mark: FlightMark) {
-        self.process.point(&mark.to_string());
     }
 
     pub(crate) fn deadline(&self) -> Instant {

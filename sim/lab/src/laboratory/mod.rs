@@ -13,7 +13,6 @@ mod get_then_del;
 mod given;
 mod hosts;
 mod jobs;
-pub(crate) mod one_flight;
 mod options;
 mod point;
 mod processes;

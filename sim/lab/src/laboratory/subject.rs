@@ -22,12 +22,11 @@ use super::excuses::excused;
 use super::given::{AddCheck, Given, Layout, MakeResource, StoredLock, Workplace};
 use super::hosts::hosts;
 use super::jobs;
-use super::one_flight::one_flight;
 use super::options::{Options, RESOURCE};
 use super::smaller::smaller;
 use super::system::System;
 use super::validate::validate;
-use super::worker::{Worker, WorkerMode};
+use super::worker::WorkerMode;
 use super::workloads;
 
 /// The real time of a run: no limit here, since the commands have their own (`--hang`).
@@ -226,9 +225,6 @@ impl Subject for Lab {
             } else {
                 sim.shared_host(&name, host);
             }
-        }
-        if options.workers.iter().any(Worker::flies) {
-            sim.check("one flight", one_flight());
         }
         self.checks.iter().for_each(|add| add(sim));
         let system = options.system.get();

@@ -327,7 +327,7 @@ mutants! {
         => Exhibit::worker::<inner_release::InnerRelease>().suited(reentrant::nest_sections),
     /// A waiter for a result computes it as soon as it has the lock, and does not look whether it is there.
     NoSecondLook = "no-second-look", R22 in no_second_look,
-        from "caches that lock on a miss and do not look again", shows [], found by "one flight"
+        from "caches that lock on a miss and do not look again", shows [Verdict::ComputedTwice]
         => Exhibit::worker::<no_second_look::NoSecondLook>().suited(no_second_look::fly),
     /// A cron is guarded by a lock alone: after its release, another machine runs the tick again.
     LockOnlyCron = "lock-only-cron", R24 in lock_only_cron,

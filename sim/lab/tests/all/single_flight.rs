@@ -4,7 +4,7 @@
 use lab::museum::{Museum, Mutant};
 use lab::{Arm, Lab, Options, System, Worker, WorkerMode, draw_for, run, schedule, validate};
 use sim::explore::violation;
-use sim::{Schedule, Span};
+use sim::{Kind, Schedule, Span, VerdictKind};
 
 /// The number of drawn schedules on each system.
 const SCHEDULES: u64 = 20;
@@ -61,13 +61,25 @@ fn without_a_second_look_results_are_computed_again() {
             let mistaken = Museum::new(Arm::Fenced).with(Mutant::NoSecondLook);
             let accused = |museum: &Museum| {
                 let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();
-                report.findings.iter().any(|finding| finding.check == "one flight")
+                report.kinds().contains(&VerdictKind::ComputedTwice)
             };
             again += u64::from(accused(&mistaken));
             twin += u64::from(accused(&mistaken.twin()));
         }
         assert!(again > 0 && twin == 0, "{system}: {again} computed again, of the twin {twin}");
     }
+}
+
+#[test]
+fn one_computes_and_both_return_its_result() {
+    let workers = ["a", "b"].map(|name| Worker { work: Span::from_millis(500), ..flight(name) });
+    let report = run(&with(workers.into()), Arm::Fenced, 1).unwrap();
+    let count =
+        |is_meant: fn(&Kind) -> bool| report.events.iter().filter(|event| is_meant(&event.kind)).count();
+    let started = count(|kind| matches!(kind, Kind::FlightStarted { above: 0, .. }));
+    let computed = count(|kind| matches!(kind, Kind::ComputationStarted { token: 1, .. }));
+    let returned = count(|kind| matches!(kind, Kind::ResultReturned { token: 1, .. }));
+    assert_eq!((started, computed, returned), (2, 1, 2), "{}", report.trace());
 }
 
 #[test]

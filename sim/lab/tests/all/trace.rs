@@ -8,7 +8,7 @@ const FIELDS: &str = r#"{ "event": "EVENT", "resource_id_hash": "k", "owner_toke
     "fencing_token": 1, "seq": 1, "ttl_millis": 1, "valid_micros": 1, "permits": 1, "position": 1, "outcome": "o",
     "seen": 1, "version": 1, "expected": 1, "client": "a", "step": "read", "fault": 0, "verb": "pause", "rate": 1,
     "effect": "pause", "until": 1,
-    "detail": "d", "body": "b", "task": 1, "waiters_max": 1 }"#;
+    "detail": "d", "body": "b", "task": 1, "waiters_max": 1, "above": 1 }"#;
 
 #[test]
 fn no_event_is_a_blank_line() {
