@@ -1,12 +1,13 @@
 //! The same locks on tokio and live servers; the protocols are those of the library.
 //!
 //! [`dlock::TokioRuntime`] is the runtime of all commands. [`servers`] starts and stops lock servers,
-//! [`faults`] breaks them, and [`place`] makes a backend on those of a system. [`work`] is the worker and
-//! [`pause`] its pauses, [`stop`] ends it; [`store`] and [`serve`] are the resource. [`history`] records the
-//! events of each process, with the times of [`clock`], and [`judgement`] judges them. [`mod@contend`] is the
-//! load, [`mod@fill`] makes millions of locks. [`experiments`], [`chaos`] (the long run under faults) and
-//! [`peers`] (the comparison with other locks) share [`lab`]; [`report`] renders text, tables and figures.
-//! [`mod@metrics`] serves the metrics of a command. [`operate`] inspects and mends one lock.
+//! [`faults`] breaks them, and [`place`] makes a backend on those of a system, with [`tokens`] from a chosen
+//! source. [`work`] is the worker and [`pause`] its pauses, [`stop`] ends it; [`store`] and [`serve`] are the
+//! resource. [`history`] records the events of each process, with the times of [`clock`], and [`judgement`]
+//! judges them. [`mod@contend`] is the load, [`mod@fill`] makes millions of locks. [`experiments`], [`chaos`]
+//! (the long run under faults) and [`peers`] (the comparison with other locks) share [`lab`]; [`report`]
+//! renders text, tables and figures. [`mod@metrics`] serves the metrics of a command. [`operate`] inspects
+//! and mends one lock.
 
 mod acquire;
 pub mod chaos;
@@ -36,4 +37,5 @@ pub mod stop;
 pub mod store;
 pub mod systems;
 mod timer;
+pub mod tokens;
 pub mod work;

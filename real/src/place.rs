@@ -13,6 +13,7 @@ use dlock::{AnyBackend, ConnectOptions, Options, Runtime, ServerUrl, SetupError,
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::systems::{System, SystemError};
+use crate::tokens::Tokens;
 
 /// The lock servers of a command. `Debug` hides the password.
 #[derive(Clone)]
@@ -29,14 +30,17 @@ pub struct Place {
     pub root: String,
     /// The certificates, if the servers are reached over TLS.
     pub tls: Option<TlsOptions>,
+    /// The source of the fencing tokens of a lock on Redis or Redlock. The other systems have none to choose.
+    pub tokens: Tokens,
 }
 
 /// The TTL of the sessions of etcd and ZooKeeper is that of the leases here, so that a dead holder blocks
 /// others for no longer than its lease.
 impl Place {
-    /// Returns servers without a login and without TLS.
+    /// Returns servers without a login and without TLS, with the default source of tokens.
     pub fn new(system: System, addresses: Vec<String>) -> Self {
-        Self { system, addresses, login: None, database: 0, root: "/".to_owned(), tls: None }
+        let (root, tokens) = ("/".to_owned(), Tokens::default());
+        Self { system, addresses, login: None, database: 0, root, tls: None, tokens }
     }
 
     /// Returns the servers of a URL, in the forms of [`AnyBackend::from_url`].
@@ -86,7 +90,7 @@ impl Place {
         let Some(tls) = &self.tls else { return self.plain(ttl, waiting, runtime) };
         let mut servers = ConnectOptions::default();
         servers.tls = tls.clone();
-        servers.waiting = waiting;
+        (servers.tokens, servers.waiting) = (self.tokens.source(), waiting);
         servers.session_ttl = Some(ttl);
         Ok(AnyBackend::from_url(runtime, &self.url(), &Options::new(ttl), &servers)?)
     }
@@ -141,12 +145,13 @@ impl Place {
             System::Redis => {
                 let mut options = RedisOptions::default();
                 (options.username, options.password, options.database) = (username, password, database);
-                options.waiting = waiting;
+                (options.tokens, options.waiting) = (self.tokens.source(), waiting);
                 AnyBackend::new(Redis::new(runtime, &self.addresses[0], options)?)
             }
             System::Redlock => {
                 let mut options = RedlockOptions::default();
                 (options.username, options.password, options.database) = (username, password, database);
+                options.tokens = self.tokens.source();
                 AnyBackend::new(Redlock::new(runtime, &self.addresses, options)?)
             }
             System::Etcd => {
@@ -195,6 +200,7 @@ impl fmt::Debug for Place {
             .field("database", &self.database)
             .field("root", &self.root)
             .field("tls", &self.tls.is_some())
+            .field("tokens", &self.tokens)
             .finish()
     }
 }

@@ -16,6 +16,7 @@ use real::primitive::Primitive;
 use real::recording::read;
 use real::servers::Stage;
 use real::systems::System;
+use real::tokens::Tokens;
 use resource::Fencing;
 use serde_json::Value;
 
@@ -30,6 +31,7 @@ fn configuration(seed: u64) -> Configuration {
         workers: 4,
         keys: 1,
         primitive: Primitive::Mutex,
+        tokens: Tokens::Counter,
         ttl: Duration::from_secs(1),
         work: Duration::from_millis(50),
         raise: false,
@@ -195,6 +197,39 @@ fn every_kind_of_fault_strikes_and_heals() {
         assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
         assert!(printed.contains("no violation"), "{printed}");
     }
+}
+
+#[test]
+fn workers_take_their_tokens_from_the_source_of_the_run() {
+    let stage = Stage::new().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
+    command.args(["chaos", "--system", "redis", "--tokens", "server-time", "--faults", "pause-worker"]);
+    command.args(["--workers", "2", "--for", "5s", "--every", "500ms", "--work", "20ms", "--out"]);
+    let output = command.arg(stage.directory()).output().unwrap();
+    let printed =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
+    assert!(printed.contains("redis, tokens server-time, fencing on, seed 1"), "{printed}");
+    let folder = stage.directory().join("redis-tokens-server-time-on-1");
+    let report = std::fs::read(folder.join("report.json")).expect(&printed);
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["configuration"]["tokens"], "server-time", "{report}");
+    assert!(report["command"].as_str().unwrap().ends_with(" --tokens server-time"), "{report}");
+    let history = read(&[folder.join("history.jsonl")]).unwrap();
+    let token = |event: &Event| match event.kind {
+        Kind::LeaseAcquired { token, .. } => Some(token),
+        _ => None,
+    };
+    let tokens: Vec<u64> = history.events.iter().filter_map(token).collect();
+    // Microseconds since 1970: a counter does not get there.
+    assert!(tokens.len() > 1 && tokens.iter().all(|token| *token > 1_600_000_000_000_000), "{tokens:?}");
+}
+
+#[test]
+fn the_default_tokens_are_not_named() {
+    let plain = configuration(1);
+    assert!(serde_json::to_value(&plain).unwrap().get("tokens").is_none());
+    assert!(!plain.command().contains("--tokens"));
 }
 
 fn event(at: u64, process: &str, kind: Kind) -> Event {

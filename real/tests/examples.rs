@@ -102,6 +102,25 @@ fn three_processes_share_two_permits() {
 }
 
 #[test]
+fn orders_share_a_counter_and_their_tokens_grow_with_gaps() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let printed = run("shared_counters", &[&format!("redis://{}", redis.address())]);
+    let counter = dlock::redis::shared_counter("orders:42");
+    let counters = ["42", "9487", "29119"].map(|id| format!("orders:{id} counts in {counter}\n")).concat();
+    let written = "\
+orders:42: written with token 1
+orders:9487: written with token 2
+orders:29119: written with token 3
+orders:42: written with token 4
+orders:9487: written with token 5
+orders:29119: written with token 6
+orders:42: token 1 is refused, 4 was seen
+";
+    assert_eq!(printed, counters + written);
+}
+
+#[test]
 fn transfers_there_and_back_both_end() {
     let stage = Stage::new().unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();

@@ -1,11 +1,13 @@
-//! `--primitive` of `worker` and `contend`, on a live Redis: each primitive does its rounds, the audit finds
-//! nothing to say, and what can't be done is refused with a reason.
+//! `--primitive` and `--tokens` of `worker` and `contend`, on a live Redis: each primitive does its rounds,
+//! the audit finds nothing to say, tokens come from the source that is named, and what can't be done is
+//! refused with a reason.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
+use dlock::redis::shared_counter;
 use real::servers::{Persistence, Redis, Stage};
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -162,6 +164,76 @@ fn several_keys_are_contended_for_at_once() {
     assert_eq!(history.matches(r#""event":"lease_acquired""#).count(), 101, "{history}");
 }
 
+/// Microseconds from 1970 to a day that is past: a counter does not get there.
+const PAST_MICROS: u64 = 1_600_000_000_000_000;
+
+/// Returns the tokens in the lines that `worker` has printed.
+fn tokens_in(printed: &str) -> Vec<u64> {
+    let token = |line: &str| line.split_once(" token ")?.1.split_once(':')?.0.parse::<u64>().ok();
+    printed.lines().filter_map(token).collect()
+}
+
+/// Returns the number in a key of the Redis at `address`; `None` if there is no such key.
+fn number_in(address: &str, key: &str) -> Option<u64> {
+    let client = redis::Client::open(format!("redis://{address}")).unwrap();
+    let mut connection = client.get_connection().unwrap();
+    redis::cmd("GET").arg(key).query::<Option<u64>>(&mut connection).unwrap()
+}
+
+#[test]
+fn a_worker_takes_its_tokens_from_the_named_source() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let resource = Resource::start(&stage.directory().join("resource.jsonl").display().to_string());
+    let servers = redis.address();
+    let worker = |tokens, key| {
+        let (code, printed, error) = run(&[
+            "worker",
+            "--tokens",
+            tokens,
+            "--key",
+            key,
+            "--servers",
+            &servers,
+            "--resource",
+            &resource.1,
+            "--rounds",
+            "2",
+            "--work",
+            "0",
+        ]);
+        assert_eq!(code, Some(0), "{tokens}: {printed}{error}");
+        tokens_in(&printed)
+    };
+    assert_eq!(worker("counter", "own"), [1, 2]);
+    assert_eq!(number_in(&servers, "lock:v1:{own:0}:fence"), Some(2));
+    assert_eq!(worker("shared", "sharing"), [1, 2]);
+    assert_eq!(number_in(&servers, &shared_counter("sharing:0")), Some(2));
+    assert_eq!(number_in(&servers, "lock:v1:{sharing:0}:fence"), None);
+    let timed = worker("server-time", "timed");
+    assert!(timed.len() == 2 && timed.iter().all(|token| *token > PAST_MICROS), "{timed:?}");
+}
+
+#[test]
+fn a_load_takes_its_tokens_from_the_named_source() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let (servers, out) = (redis.address(), stage.directory().join("report.json").display().to_string());
+    let contend = |more: &[&str]| {
+        let flags = ["contend", "--servers", &servers, "--rate", "20", "--for", "1s", "--work", "1ms"];
+        let (code, printed, error) = run(&[&flags[..], &["--out", &out][..], more].concat());
+        assert_eq!(code, Some(0), "{more:?}: {printed}{error}");
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
+        (printed, report)
+    };
+    let (printed, report) = contend(&["--key", "own"]);
+    assert!(report["load"].get("tokens").is_none() && !printed.contains("tokens"), "{printed}{report}");
+    let (printed, report) = contend(&["--key", "sharing", "--tokens", "shared"]);
+    assert_eq!((&report["load"]["system"], &report["load"]["tokens"]), (&"redis".into(), &"shared".into()));
+    assert!(printed.contains(", tokens shared\n"), "{printed}");
+    assert_eq!(number_in(&servers, &shared_counter("sharing:0")), report["served"].as_u64());
+}
+
 #[test]
 fn what_can_not_be_done_is_refused_with_a_reason() {
     for (arguments, reason) in [
@@ -176,6 +248,17 @@ fn what_can_not_be_done_is_refused_with_a_reason() {
         (&["chaos", "--primitive", "several:2", "--plan"], "set --keys to more"),
         (&["chaos", "--primitive", "jobs", "--raise", "--system", "redis", "--plan"], "no counter is raised"),
         (&["chaos", "--primitive", "bounded:1", "--system", "redlock", "--plan"], "redlock has no bounded:1"),
+        (&["worker", "--tokens", "time"], "invalid value 'time'"),
+        (&["worker", "--tokens", "shared", "--system", "redlock"], "redlock counts for each key"),
+        (&["worker", "--tokens", "counter", "--system", "zookeeper"], "zookeeper numbers the grants itself"),
+        (&["worker", "--tokens", "shared", "--primitive", "readers"], "readers counts for each key"),
+        (&["contend", "--tokens", "server-time", "--system", "etcd"], "etcd numbers the grants itself"),
+        (&["contend", "--tokens", "shared", "--fence", "off"], "demand no fencing token"),
+        // The run on redis does not begin.
+        (
+            &["chaos", "--tokens", "shared", "--system", "redis,redlock", "--plan"],
+            "redlock counts for each key",
+        ),
     ] {
         let servers = if arguments[0] == "chaos" { &[][..] } else { &["--servers", "127.0.0.1:1"][..] };
         let (code, printed, error) = run(&[arguments, servers].concat());

@@ -127,7 +127,7 @@ impl<'a> Deployment<'a> {
         to_servers: &[Proxy],
         to_resource: &Proxy,
     ) -> Result<Actor, ChaosError> {
-        let Configuration { system, ttl, work, keys, primitive, .. } = self.configuration;
+        let Configuration { system, ttl, work, keys, primitive, tokens, .. } = self.configuration;
         let primitive = primitive.to_string();
         let servers: Vec<_> = to_servers.iter().map(Proxy::address).collect();
         let (servers, resource) = (servers.join(","), to_resource.address());
@@ -140,6 +140,9 @@ impl<'a> Deployment<'a> {
             .extend(["--ttl", &ttl, "--work", &work, "--keys", &keys, "--rounds", &rounds, "--rest", &rest]);
         arguments.extend(["--claim", "on", "--check", check, "--primitive", &primitive]);
         arguments.extend(["--first-key", &first]);
+        if !tokens.is_default() {
+            arguments.extend(["--tokens", tokens.as_str()]);
+        }
         if number % 3 == 2 {
             arguments.extend(["--renew", "1h"]);
         }

@@ -42,6 +42,7 @@ use crate::recording::{ReadError, read};
 use crate::servers::ServerError;
 use crate::stop::Stop;
 use crate::systems::System;
+use crate::tokens::Tokens;
 
 use deployment::Deployment;
 pub use fault::{End, Fault, FaultKind, Holds, Server};
@@ -82,6 +83,9 @@ pub struct Configuration {
     pub keys: u64,
     /// The primitive that the workers contend for.
     pub primitive: Primitive,
+    /// The source of the workers' fencing tokens, of Redis and Redlock.
+    #[serde(skip_serializing_if = "Tokens::is_default")]
+    pub tokens: Tokens,
     /// The TTL of a lease.
     #[serde(rename = "ttl_ms", serialize_with = "as_millis")]
     pub ttl: Duration,
@@ -104,8 +108,21 @@ impl Configuration {
 
     /// Returns the command that repeats the run.
     pub fn command(&self) -> String {
-        let Self { system, fence, seed, lasts, every, faults, workers, keys, primitive, ttl, work, raise } =
-            self;
+        let Self {
+            system,
+            fence,
+            seed,
+            lasts,
+            every,
+            faults,
+            workers,
+            keys,
+            primitive,
+            tokens,
+            ttl,
+            work,
+            raise,
+        } = self;
         let mut command = format!(
             "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} \
              --keys {keys} --ttl {}ms --work {}ms",
@@ -123,6 +140,9 @@ impl Configuration {
         }
         if *primitive != Primitive::Mutex {
             command.push_str(&format!(" --primitive {primitive}"));
+        }
+        if !tokens.is_default() {
+            command.push_str(&format!(" --tokens {}", tokens.as_str()));
         }
         if *raise {
             command.push_str(" --raise");

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::report::{Count, Report};
 use crate::report::Table;
+use crate::tokens::Tokens;
 
 /// Why the page can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,8 @@ struct StoredConfiguration {
     fence: String,
     #[serde(default = "mutex")]
     primitive: String,
+    #[serde(default)]
+    tokens: Tokens,
     workers: u64,
 }
 
@@ -78,6 +81,12 @@ impl Stored {
 
     fn is_mutex(&self) -> bool {
         self.configuration.primitive == "mutex"
+    }
+
+    /// Returns the system, and the source of its tokens if it is not the default.
+    fn system(&self) -> String {
+        let StoredConfiguration { system, tokens, .. } = &self.configuration;
+        format!("{system}{}", tokens.note())
     }
 
     fn unserved(&self) -> String {
@@ -161,7 +170,7 @@ fn mutex_table(runs: &[&Stored]) -> Table {
     for run in runs {
         let of = |kind| run.count(kind).all.to_string();
         table.row([
-            run.configuration.system.clone(),
+            run.system(),
             run.configuration.fence.clone(),
             run.faults.values().sum::<u64>().to_string(),
             run.grants.to_string(),
@@ -227,7 +236,7 @@ fn primitive_table(runs: &[&Stored]) -> Table {
     for run in runs.into_iter().filter(|run| run.configuration.fence == "on") {
         table.row([
             format!("`{}`", run.configuration.primitive),
-            run.configuration.system.clone(),
+            run.system(),
             run.configuration.workers.to_string(),
             run.faults.values().sum::<u64>().to_string(),
             run.grants.to_string(),
@@ -280,6 +289,16 @@ mod tests {
         assert!(broken.contains("accepted 3 writes that it should have refused. No token"), "{broken}");
         let regressed = page(r#""token_regressed": {"all": 5, "explained": 4}"#);
         assert!(regressed.contains("regressed 5 times, on etcd only; 4 of them after"), "{regressed}");
+    }
+
+    #[test]
+    fn a_page_names_the_tokens_that_are_not_the_default() {
+        let page = |text: &str| render(&[serde_json::from_str(text).unwrap()]);
+        let plain = report("").replace("etcd", "redis");
+        assert!(page(&plain).contains("| redis | on | 3 |"), "{}", page(&plain));
+        let shared = plain.replace(r#""workers": 4"#, r#""workers": 4, "tokens": "shared""#);
+        let expected = page(&plain).replace("| redis | on |", "| redis, tokens shared | on |");
+        assert_eq!(page(&shared), expected);
     }
 
     #[test]

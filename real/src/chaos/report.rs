@@ -206,8 +206,9 @@ impl fmt::Display for Report {
         let seconds = |ms| Duration::from_millis(ms).as_secs_f64();
         writeln!(
             f,
-            "{}, fencing {}, seed {}: {:.1} s, {} faults, {} events in {:.1} MB",
+            "{}{}, fencing {}, seed {}: {:.1} s, {} faults, {} events in {:.1} MB",
             configuration.system.as_str(),
+            configuration.tokens.note(),
             configuration.fence.as_str(),
             configuration.seed,
             seconds(self.lasted_ms),

@@ -10,6 +10,7 @@ use real::metrics::Targets;
 use real::primitive::Primitive;
 use real::stop::Stop;
 use real::systems::System;
+use real::tokens::Tokens;
 
 use resource::Fencing;
 
@@ -54,6 +55,9 @@ pub(crate) struct Chaos {
     /// cron:TIME (a tick every so often) or jobs (a queue, on Redis, to which a round adds a job).
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
+    /// The source of the fencing tokens, on redis and redlock; by default the counter.
+    #[arg(long, env = "DLOCK_TOKENS", value_enum, value_name = "SOURCE")]
+    tokens: Option<Tokens>,
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "1s")]
     ttl: Duration,
@@ -67,7 +71,8 @@ pub(crate) struct Chaos {
     /// Prints the plan and runs nothing.
     #[arg(long)]
     plan: bool,
-    /// The folder for histories, plans and reports: one folder for each system and each value of --fence.
+    /// The folder for histories, plans and reports: one folder for each system, each --primitive, each
+    /// --tokens, each --fence and each --seed.
     #[arg(long, value_name = "FOLDER", default_value = "target/chaos")]
     out: PathBuf,
     #[command(flatten)]
@@ -78,30 +83,29 @@ impl Chaos {
     pub(crate) fn run(self) -> Outcome {
         let all = System::value_variants();
         let systems = if self.system.is_empty() { all } else { &self.system };
+        // Each run lasts for minutes: a flag that does not suit the last one is refused before the first.
+        let configurations =
+            systems.iter().map(|system| self.configuration(*system)).collect::<Result<Vec<_>, _>>()?;
         let mut as_expected = true;
         let stop = super::stop_on_signals()?;
         real::logs::install(None)?;
         let targets = self.metrics.serve_aside("chaos")?;
-        for system in systems.iter().take_while(|_| !stop.is_asked()) {
-            let configuration = self.configuration(*system)?;
+        for configuration in configurations.iter().take_while(|_| !stop.is_asked()) {
             if self.plan {
-                print(&Plan::draw(&configuration).to_string())?;
+                print(&Plan::draw(configuration).to_string())?;
                 continue;
             }
-            as_expected &= self.run_one(&configuration, &stop, targets.as_ref())?;
+            as_expected &= self.run_one(configuration, &stop, targets.as_ref())?;
         }
         Ok(as_expected)
     }
 
     fn run_one(&self, configuration: &Configuration, stop: &Stop, targets: Option<&Targets>) -> Outcome {
-        let fence = configuration.fence.as_str();
-        let system = configuration.system.as_str();
-        let (folder, title) = match self.primitive {
-            Primitive::Mutex => (system.to_owned(), system.to_owned()),
-            other => {
-                (format!("{system}-{}", other.to_string().replace(':', "-")), format!("{system}, {other}"))
-            }
-        };
+        let Configuration { fence, system, primitive, tokens, .. } = configuration;
+        let fence = fence.as_str();
+        let primitive = if *primitive == Primitive::Mutex { String::new() } else { format!(", {primitive}") };
+        let title = format!("{}{primitive}{}", system.as_str(), tokens.note());
+        let folder = title.replace(", ", "-").replace([':', ' '], "-");
         let out = self.out.join(format!("{folder}-{fence}-{}", self.seed));
         print(&format!("{title}, fencing {fence}, seed {}\n", self.seed))?;
         let report = chaos::run(configuration, &out, stop, targets, |fault| {
@@ -126,11 +130,13 @@ impl Chaos {
             workers: self.workers,
             keys: self.keys,
             primitive: self.primitive,
+            tokens: self.tokens.unwrap_or_default(),
             ttl: self.ttl,
             work: self.work,
             raise: self.raise,
         };
         self.primitive.check(system)?;
+        self.tokens.map_or(Ok(()), |tokens| tokens.check(system, self.primitive))?;
         let wanted = self.primitive.keys();
         if u64::from(wanted) > self.keys {
             let problem = format!("--primitive {} locks {wanted} keys: set --keys to more", self.primitive);

@@ -1,5 +1,6 @@
 //! `contend`: offers a fixed rate of acquires to a lock.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -133,11 +134,7 @@ impl Contend {
         let recording = self.identity.record(&self.identity.name_or("contend"))?;
         let load = Load {
             arm: self.arm.into(),
-            place: match (self.arm, &self.postgres) {
-                // Whatever the system: it is not used.
-                (ArmKind::Version | ArmKind::Jobs, Some(url)) => Place::new(System::Redis, vec![url.clone()]),
-                _ => self.lock.servers.place()?,
-            },
+            place: self.place()?,
             primitive: self.primitive,
             ttl: self.lock.ttl,
             work: self.work,
@@ -173,5 +170,20 @@ impl Contend {
             eprintln!("real: no attempt was served: see the report");
         }
         Ok(report.failed == 0 && report.served > 0)
+    }
+
+    /// Returns the lock servers; for a mechanism without a lock, the database.
+    fn place(&self) -> Result<Place, Box<dyn Error>> {
+        let is_fenced = self.arm == ArmKind::Lock && self.fence == Fencing::On;
+        if self.lock.tokens.is_some() && !is_fenced {
+            let problem = "--tokens: these attempts demand no fencing token: leave it out, or give \
+                           --arm lock and --fence on";
+            return Err(problem.into());
+        }
+        match (self.arm, &self.postgres) {
+            // Whatever the system: it is not used.
+            (ArmKind::Version | ArmKind::Jobs, Some(url)) => Ok(Place::new(System::Redis, vec![url.clone()])),
+            _ => self.lock.place(self.primitive),
+        }
     }
 }

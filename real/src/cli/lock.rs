@@ -1,4 +1,4 @@
-//! The flags that choose the lock servers and the TTL of a lease.
+//! The flags that choose the lock servers, the source of fencing tokens and the TTL of a lease.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -7,7 +7,9 @@ use std::time::Duration;
 use clap::Args;
 use dlock::TokioRuntime;
 use real::place::Place;
+use real::primitive::Primitive;
 use real::systems::System;
+use real::tokens::Tokens;
 
 use super::span;
 use super::state::State;
@@ -41,11 +43,15 @@ pub(crate) struct ServerArgs {
     state: Option<PathBuf>,
 }
 
-/// The lock servers and the TTL.
+/// The lock servers, the source of tokens and the TTL.
 #[derive(Args)]
 pub(crate) struct LockArgs {
     #[command(flatten)]
-    pub(crate) servers: ServerArgs,
+    servers: ServerArgs,
+    /// The source of the fencing tokens, on redis and redlock; by default the counter. All that lock the same
+    /// keys must give the same one.
+    #[arg(long, env = "DLOCK_TOKENS", value_enum, value_name = "SOURCE")]
+    pub(crate) tokens: Option<Tokens>,
     /// The TTL of a lease.
     #[arg(long, env = "DLOCK_TTL", value_parser = span::parse, default_value = "2s")]
     pub(crate) ttl: Duration,
@@ -53,6 +59,16 @@ pub(crate) struct LockArgs {
     /// it. It saves the time of a wake-up and takes a processor while it polls. At most 1ms; 0 never polls.
     #[arg(long, env = "DLOCK_BUSY_POLL", value_parser = busy_poll, default_value = "100us")]
     pub(crate) busy_poll: Duration,
+}
+
+impl LockArgs {
+    /// Returns the lock servers, with the source of the tokens for `primitive`. No error shows a password.
+    pub(crate) fn place(&self, primitive: Primitive) -> Result<Place, Box<dyn Error>> {
+        if let Some(tokens) = self.tokens {
+            tokens.check(self.servers.system()?, primitive)?;
+        }
+        Ok(Place { tokens: self.tokens.unwrap_or_default(), ..self.servers.place()? })
+    }
 }
 
 /// Parses the time to poll.

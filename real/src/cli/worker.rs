@@ -119,7 +119,7 @@ impl Worker {
         let at = if check && self.primitive.checks_lease() { Step::Checked } else { Step::Worked };
         Ok(Plan {
             name,
-            place: self.lock.servers.place()?,
+            place: self.lock.place(self.primitive)?,
             resource,
             resource_tls,
             resource_token: self.access.token()?,

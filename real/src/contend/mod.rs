@@ -36,7 +36,9 @@ use crate::acquire::{Acquire, WithToken, WithoutToken};
 use crate::place::Place;
 use crate::primitive::Primitive;
 use crate::stop::Stop;
+use crate::systems::System;
 use crate::timer;
+use crate::tokens::Tokens;
 use dlock::TokioRuntime;
 
 /// The mechanism that decides which contender may work.
@@ -59,7 +61,7 @@ pub struct Load {
     /// The mechanism.
     pub arm: Arm,
     /// The lock servers. Without a lock, their only address is the URL of a PostgreSQL.
-    #[serde(rename = "system", serialize_with = "as_system")]
+    #[serde(flatten, serialize_with = "as_system")]
     pub place: Place,
     /// The primitive.
     pub primitive: Primitive,
@@ -89,8 +91,15 @@ pub struct Load {
     pub fenced: bool,
 }
 
+/// Writes the system, and the source of its tokens if it is not the default.
 fn as_system<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
-    place.system.serialize(serializer)
+    #[derive(Serialize)]
+    struct Named {
+        system: System,
+        #[serde(skip_serializing_if = "Tokens::is_default")]
+        tokens: Tokens,
+    }
+    Named { system: place.system, tokens: place.tokens }.serialize(serializer)
 }
 
 /// More attempts than a machine serves in an hour.

@@ -109,12 +109,13 @@ impl fmt::Display for Report {
         let Load { arm, place, contenders, keys, rate, ttl, work, .. } = &self.load;
         writeln!(
             f,
-            "{}: {contenders} contenders, {keys} keys, {rate}/s offered, TTL {ttl:?}, work {work:?}",
+            "{}: {contenders} contenders, {keys} keys, {rate}/s offered, TTL {ttl:?}, work {work:?}{}",
             match arm {
                 Arm::Lock => place.system.as_str(),
                 Arm::Version => "version column",
                 Arm::Jobs => "job pick-up",
-            }
+            },
+            place.tokens.note(),
         )?;
         writeln!(
             f,

@@ -127,6 +127,10 @@ fn base(arguments: &Arguments) -> Result<Schedule<Options>, Box<dyn std::error::
     };
     if let Some(mutant) = arguments.mutant {
         base.options.mutant = Some(mutant.name().to_owned());
+        // The small workload may lack an option without which the mistake can't be made.
+        if arguments.file.is_none() {
+            mutant.suit(&mut base.options);
+        }
     }
     Ok(base)
 }

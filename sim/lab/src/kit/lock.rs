@@ -1,10 +1,11 @@
 //! A lock that does as the library's own, except in the calls in which its mistake is made.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dlock::redis::Redis;
@@ -91,8 +92,8 @@ pub struct Attempt<B: Correct = Redis<SimRuntime>> {
 #[derive(Default)]
 pub struct Memory {
     happened: AtomicBool,
-    /// The first of the tokens in hand, and the one behind the last.
-    tokens: [AtomicU64; 2],
+    /// The tokens in hand, by the counter that they come from.
+    tokens: Mutex<BTreeMap<String, Range<u64>>>,
 }
 
 impl Memory {
@@ -106,17 +107,16 @@ impl Memory {
         self.happened.store(happened, Ordering::Relaxed);
     }
 
-    /// Returns the tokens that the client has in hand.
-    pub fn tokens(&self) -> Range<u64> {
-        let [start, end] = &self.tokens;
-        start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
+    /// Returns the tokens of `counter` that the client has in hand.
+    pub fn tokens(&self, counter: &str) -> Range<u64> {
+        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.get(counter).cloned().unwrap_or_default()
     }
 
-    /// Notes the tokens that the client has in hand.
-    pub fn set_tokens(&self, tokens: Range<u64>) {
-        let [start, end] = &self.tokens;
-        start.store(tokens.start, Ordering::Relaxed);
-        end.store(tokens.end, Ordering::Relaxed);
+    /// Notes the tokens of `counter` that the client has in hand.
+    pub fn set_tokens(&self, counter: &str, tokens: Range<u64>) {
+        let mut all = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(counter.to_owned(), tokens);
     }
 }
 

@@ -55,6 +55,16 @@ impl Exhibit {
         )
     }
 
+    /// Creates an exhibit of a lock on one Redis whose keys share counters. In a schedule with other tokens
+    /// the lock has no mistake, so that a schedule that shows one keeps its tokens when it is shrunk.
+    pub(super) fn shared_counters<M: LockMistake>() -> Self {
+        let make = |place: &Workplace<'_>| match place.options.redis.tokens == Tokens::Shared {
+            true => lock_with::<Redis<SimRuntime>, M>(place),
+            false => lock_with::<Redis<SimRuntime>, Faultless>(place),
+        };
+        Self::default().and(System::REDIS, make, lock_with::<Redis<SimRuntime>, Faultless>)
+    }
+
     /// Sets the twin on one Redis, for a mistake whose correct form needs more than the library's calls.
     pub(super) fn twin<M: LockMistake>(mut self) -> Self {
         self.twin.locks.retain(|(system, _)| *system != System::REDIS);
@@ -225,7 +235,8 @@ impl Exhibit {
 
     /// Changes drawn options with which the exhibit can't be shown.
     pub(super) fn suit(&self, options: &mut Options) {
-        // Mistakes of a lock on Redis know the layout of a counter a key.
+        // Mistakes of a lock on Redis know the layout of a counter a key. Those of shared counters have a
+        // `suit` that sets them again.
         if self.counts || options.redis.tokens == Tokens::Shared {
             options.redis.tokens = Tokens::Counter;
         }

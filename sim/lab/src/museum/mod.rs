@@ -238,7 +238,7 @@ mutants! {
     /// A client reserves a block of tokens, and hands them out itself.
     CachedBlock = "cached-block", R23 in cached_block,
         from "hi/lo identifiers; sequences with `CACHE` in PostgreSQL", shows [Verdict::TokenRegressed]
-        => Exhibit::redis::<cached_block::CachedBlock>().twin::<InOneStep>().counting(),
+        => Exhibit::shared_counters::<cached_block::CachedBlock>().suited(cached_block::share_counters),
     /// The token is also the value of the lock.
     TokenAsValue = "token-as-value", R03 in token_as_value,
         from "recipes that store the token where the owner belongs", shows [Verdict::ForeignRelease]

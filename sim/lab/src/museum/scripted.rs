@@ -14,8 +14,8 @@ const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
 /// Sets the key back to its full TTL if it stores the owner.
-const RENEW: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
-                     return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0";
+pub(super) const RENEW: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
+                                return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0";
 
 /// Acquires, counts and sets the TTL in one step.
 pub(super) struct InOneStep;
