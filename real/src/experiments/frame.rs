@@ -49,9 +49,7 @@ struct Record<C, F> {
     /// The command that repeats the run.
     command: String,
     machine: Machine,
-    /// Older results have none.
-    #[serde(default)]
-    software: Option<Software>,
+    software: Software,
     configuration: C,
     as_expected: bool,
     findings: F,
@@ -111,7 +109,7 @@ impl<E: Experiment> Registered for E {
 
     fn run(&self, settings: &Settings, command: String) -> Result<Run, ExperimentError> {
         let configuration = load::<E::Configuration>(E::NUMBER, E::COMMITTED, settings)?;
-        let (machine, software) = (Machine::this(), Some(Software::this()));
+        let (machine, software) = (Machine::this(), Software::this());
         let findings = E::run(&configuration)?;
         let as_expected = E::section(&configuration, &findings).as_expected();
         let title = E::TITLE.to_owned();
@@ -142,7 +140,7 @@ fn chapter<E: Experiment>(record: Record<E::Configuration, E::Findings>) -> Chap
         // A configuration read from TOML can be written as TOML.
         configuration: toml::to_string(&record.configuration).unwrap_or_default(),
         machine: record.machine.to_string(),
-        software: record.software.map(|software| software.to_string()),
+        software: record.software.to_string(),
         section,
     }
 }

@@ -22,7 +22,7 @@ pub struct Chapter {
     /// A description of the machine.
     pub machine: String,
     /// The versions of servers and clients, and the commit.
-    pub software: Option<String>,
+    pub software: String,
     /// The findings.
     pub section: Section,
 }
@@ -78,11 +78,10 @@ impl Chapter {
         if let Some((heading, story)) = section.stories.first() {
             let _ = write!(text, "\n{}:\n\n```\n{}\n```\n", heading.trim(), story.trim_end());
         }
-        let software = software.as_ref().map(|software| format!(" {software}.")).unwrap_or_default();
         let _ = write!(
             text,
             "\n<details><summary>Configuration and \
-             machine</summary>\n\n```toml\n{configuration}```\n\n{machine}.{software}\n\n</details>\n"
+             machine</summary>\n\n```toml\n{configuration}```\n\n{machine}. {software}.\n\n</details>\n"
         );
         text
     }
