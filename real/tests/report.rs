@@ -70,7 +70,7 @@ fn results_of_a_busy_machine_or_of_another_one_are_refused() {
         fs::copy(root().join("real/results").join(file), results.join(file)).unwrap();
     }
     Page::of(&results).unwrap();
-    let cases = [
+    let cases: [(&str, serde_json::Value, &str); 4] = [
         ("load_average", 1.01.into(), "measured at a load average of 1.01, and a page needs at most 1;"),
         ("build", "debug".into(), "measured by a debug build; measure it again with --release"),
         ("kernel", "5.0".into(), "measured on another machine than"),

@@ -130,7 +130,7 @@ pub async fn client<R: Runtime>(
     deadline: Instant,
 ) -> Result<etcd_client::Client, BackendError> {
     let endpoints = endpoints.iter().map(|endpoint| endpoint.as_str().into()).collect();
-    Connector::new(runtime, endpoints, user, PATIENCE_MAX).client(deadline).await
+    Connector::new(runtime, endpoints, user, SILENCE_MAX).client(deadline).await
 }
 
 impl<R: Runtime> Backend for Etcd<R> {
