@@ -1,5 +1,5 @@
-//! The machine's clocks, for timestamps in a history, and that of a thread. No lock reads them: its time comes from
-//! `dlock::Runtime`.
+//! The machine's clocks, for timestamps in a history, and that of a thread. No lock reads them: its time
+//! comes from `dlock::Runtime`.
 
 use std::time::Duration;
 

@@ -30,8 +30,8 @@ pub(crate) fn explain(history: &[Event], verdicts: &[Verdict]) -> Vec<Option<&'s
 /// The verdicts that a loss can explain.
 const EXPLAINED: [VerdictKind; 2] = [VerdictKind::TokenRegressed, VerdictKind::TaskLost];
 
-/// Returns true if a loss of a lock server's data can lead to the verdict. The ticks of a cron are kept by the
-/// resource; only a queue keeps its tasks on the lock server, and says that none at all is left.
+/// Returns true if a loss of a lock server's data can lead to the verdict. The ticks of a cron are kept by
+/// the resource; only a queue keeps its tasks on the lock server, and says that none at all is left.
 fn can_explain(history: &[Event], verdict: &Verdict) -> bool {
     let event = verdict.event.and_then(|event| history.get(event));
     let says_all = |event: &Event| matches!(event.kind, Kind::TasksPassed { task: u64::MAX, .. });

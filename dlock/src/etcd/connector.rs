@@ -92,8 +92,8 @@ impl<R: Runtime> Connector<R> {
     }
 
     /// Waits for the answer of a request on `connection` until `deadline`. A connection that fails or falls
-    /// silent is retired: the next requests go to another member. A single call that times out does not retire
-    /// it, since others share it.
+    /// silent is retired: the next requests go to another member. A single call that times out does not
+    /// retire it, since others share it.
     pub(super) async fn call<T>(
         &self,
         connection: &Connection,

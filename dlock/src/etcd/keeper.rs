@@ -136,8 +136,8 @@ impl<R: Runtime> Keeper<R> {
             }
         };
         let answer = self.connector.call(&connection, deadline, connection.unless_over(exchange)).await;
-        // A keepalive without an answer retires the connection, whatever other calls were answered: the session
-        // depends on it.
+        // A keepalive without an answer retires the connection, whatever other calls were answered: the
+        // session depends on it.
         self.stream = Some(answer.inspect_err(|error| connection.judge(error))?);
         let spare = || self.session.valid_until().saturating_since(self.runtime().now());
         sometimes!(self.runtime(), keepalive_answered_late, spare().is_zero());

@@ -32,8 +32,8 @@
 //! next one ([`BackendError::Isolated`]). A member counts as silent if calls have waited for a sixth of the
 //! session, at most one second, without any answer; if it has answered nothing on a new connection when the
 //! first call times out; or if a keepalive stays unanswered. Other calls that time out fail alone. Watches
-//! move with the requests: the keepalives, which only the leader can answer, show every third of a session that the member that serves
-//! the watches is in touch with it.
+//! move with the requests: the keepalives, which only the leader can answer, show every third of a session
+//! that the member that serves the watches is in touch with it.
 
 // acquisition.rs is the recipe, place.rs the keys and transactions of the queue, batch.rs sends those of many
 // claims as one, trail.rs the requests sent for a claim; holder.rs reads who holds a key; session.rs is a

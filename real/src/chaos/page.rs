@@ -49,6 +49,14 @@ struct Stored {
     claims_refused: u64,
     longest_unserved_ms: u64,
     lasted_ms: u64,
+    #[serde(default)]
+    not_judged: Vec<StoredNotJudged>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StoredNotJudged {
+    kind: VerdictKind,
+    why: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -140,6 +148,7 @@ fn render(runs: &[Stored]) -> String {
     let _ = writeln!(text, "\n## A lock\n\n{}\n{}", mutex_table(&mutexes).markdown(), after_mutex(&mutexes));
     let _ =
         writeln!(text, "## The other primitives, with fencing\n\n{}", primitive_table(&others).markdown());
+    let _ = writeln!(text, "## What was not judged\n\n{}", not_judged_table(runs).markdown());
     let commands: Vec<_> = runs.iter().map(|run| run.command.as_str()).collect();
     let _ = writeln!(
         text,
@@ -249,6 +258,19 @@ fn primitive_table(runs: &[&Stored]) -> Table {
             run.violations().to_string(),
             run.unserved(),
         ]);
+    }
+    table
+}
+
+/// Lists the verdicts that runs could not be judged for, and why.
+fn not_judged_table(runs: &[Stored]) -> Table {
+    let mut table = Table::new("", &["verdict", "why", "runs"]);
+    let mut counts = BTreeMap::new();
+    for StoredNotJudged { kind, why } in runs.iter().flat_map(|run| &run.not_judged) {
+        *counts.entry((kind, why)).or_insert(0_u64) += 1;
+    }
+    for ((kind, why), count) in counts {
+        table.row([format!("`{kind}`"), why.clone(), count.to_string()]);
     }
     table
 }

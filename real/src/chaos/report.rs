@@ -26,8 +26,8 @@ pub struct Report {
     pub configuration: Configuration,
     /// True if the run was interrupted: the report is of the time before.
     pub interrupted: bool,
-    /// True if every worker was served after the last fault. Of locks the history also shows who was not; jobs
-    /// are claimed, not requested.
+    /// True if every worker was served after the last fault. Of locks the history also shows who was not;
+    /// jobs are claimed, not requested.
     pub served_at_end: bool,
     /// The number of faults of each kind that struck.
     pub faults: BTreeMap<FaultKind, u64>,
@@ -134,8 +134,8 @@ impl Report {
     }
 
     /// Returns whether fencing kept every promise, jobs were served to the end, and writes went on once an
-    /// operator had raised the counters; without fencing, whether a promise was broken. An unfenced run without a violation was too
-    /// short or too gentle to show anything.
+    /// operator had raised the counters; without fencing, whether a promise was broken. An unfenced run
+    /// without a violation was too short or too gentle to show anything.
     pub fn is_as_expected(&self) -> bool {
         let went_on = self.since_data_lost.is_none_or(|since| since.accepted > 0);
         let is_served =

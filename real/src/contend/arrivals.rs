@@ -21,8 +21,8 @@ pub enum Arrivals {
     },
 }
 
-/// The times since the beginning of a load at which its attempts are due, in their order. It is not to be asked
-/// again after the last one: random arrivals would go on.
+/// The times since the beginning of a load at which its attempts are due, in their order. It is not to be
+/// asked again after the last one: random arrivals would go on.
 pub(super) struct Due {
     /// Attempts a second.
     rate: f64,

@@ -1,4 +1,5 @@
-//! The refusal of results that don't belong on one page: of a busy machine, of a debug build, of two machines.
+//! The refusal of results that don't belong on one page: of a busy machine, of a debug build, of two
+//! machines.
 
 use std::path::{Path, PathBuf};
 

@@ -38,8 +38,8 @@ pub(crate) fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len();
-    // `below`: the chance that fewer than `low` of the values are below the median, half of what may be wrong.
-    // By logarithms, since 2 to the power of the count is beyond a number.
+    // `below`: the chance that fewer than `low` of the values are below the median, half of what may be
+    // wrong. By logarithms, since 2 to the power of the count is beyond a number.
     let (mut chance_ln, mut below, mut low) = (-(count as f64) * std::f64::consts::LN_2, 0.0, 0);
     for rank in 0..count {
         below += f64::exp(chance_ln);

@@ -1,7 +1,7 @@
 //! Contenders that update one row of PostgreSQL, each again as soon as it is done.
 //!
-//! Both ways read the version of the row, work, and write if the version is still the same: the row decides in
-//! either. What differs is that a contender with a lock waits before it reads.
+//! Both ways read the version of the row, work, and write if the version is still the same: the row decides
+//! in either. What differs is that a contender with a lock waits before it reads.
 
 use std::error::Error;
 
@@ -39,8 +39,8 @@ pub(super) struct Updates {
     pub(super) in_vain: u64,
 }
 
-/// Lets so many contenders update a row of their own in the PostgreSQL at `url`, in this way, with the Redis at
-/// `redis` for the lock.
+/// Lets so many contenders update a row of their own in the PostgreSQL at `url`, in this way, with the Redis
+/// at `redis` for the lock.
 pub(super) fn offer(
     configuration: &Configuration,
     way: Way,

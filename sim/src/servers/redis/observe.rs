@@ -24,7 +24,8 @@ pub trait Observer: Send + Sync {
         let _ = (client, wall_ms, effects);
     }
 
-    /// Receives the effects by which a server has restored its keys from its disk, or has followed its primary.
+    /// Receives the effects by which a server has restored its keys from its disk, or has followed its
+    /// primary.
     fn restored(&self, effects: &[Effect]) {
         let _ = effects;
     }

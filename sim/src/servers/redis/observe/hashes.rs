@@ -1,9 +1,9 @@
 //! The owners of locks that are hashes: each field is an owner, and its value how often that owner has the
 //! lock.
 //!
-//! Source: Redisson's `RLock` and `RFencedLock`. Their scripts acquire by HINCRBY and PEXPIRE, renew by PEXPIRE,
-//! and release by HINCRBY, then DEL at zero. The token of `RFencedLock` is in a key of its own, and is not
-//! recorded. The field `mode` of `RReadWriteLock` holds no number, so it is no owner.
+//! Source: Redisson's `RLock` and `RFencedLock`. Their scripts acquire by HINCRBY and PEXPIRE, renew by
+//! PEXPIRE, and release by HINCRBY, then DEL at zero. The token of `RFencedLock` is in a key of its own, and
+//! is not recorded. The field `mode` of `RReadWriteLock` holds no number, so it is no owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
