@@ -46,6 +46,7 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
     for &work in works {
         section.remarks.push(crossing(configuration, findings, work));
     }
+    section.remarks.extend(unserved(configuration, findings));
     section
 }
 
@@ -85,7 +86,7 @@ fn crossing(configuration: &Configuration, findings: &Findings, work: Work) -> S
         match counts.iter().rev().take_while(is_so).last() {
             Some(count) if *count == configuration.fewest() => "with any number of contenders".to_owned(),
             Some(count) => format!("from {count} contenders on"),
-            None => format!("up to {} contenders never", configuration.most()),
+            None => format!("with no number of contenders up to {}", configuration.most()),
         }
     };
     let mut text = format!(
@@ -107,6 +108,18 @@ fn crossing(configuration: &Configuration, findings: &Findings, work: Work) -> S
         );
     }
     text
+}
+
+/// Explains the updates that took as long as the run, if there are any.
+fn unserved(configuration: &Configuration, findings: &Findings) -> Option<String> {
+    let all_ms = configuration.lasts.0.as_secs_f64() * 1e3;
+    findings.points.iter().any(|point| point.p99_ms > 0.9 * all_ms).then(|| {
+        format!(
+            "A p99 of {} is that of contenders that were not served at all: in both ways the one that has just \
+             succeeded is the first to try again, and neither keeps an order of arrival.",
+            configuration.lasts
+        )
+    })
 }
 
 fn table(configuration: &Configuration, findings: &Findings, work: Work) -> Table {
