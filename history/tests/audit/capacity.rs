@@ -7,7 +7,7 @@ use history::{Capacity, Kind, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
     accepted, acquired, claimed, crashed, deleted, entered, expired, extended, granted, history, key, left,
-    lines, millis_at, only, owner, queued, requested,
+    lines, millis_at, not_acquired, only, owner, queued, requested,
 };
 
 fn rules(capacity: Capacity) -> Rules {
@@ -315,4 +315,45 @@ fn a_waiter_with_a_permit_left_is_stuck() {
     only(VerdictKind::Stuck, &verdicts);
     let mutex = Rules { capacities: [(key(), Capacity::Permits(1))].into(), ..rules };
     assert_eq!(audit(&history(story), &mutex), [], "the one permit is taken");
+}
+
+#[test]
+fn a_permit_that_its_client_gave_up_is_leaked_beside_others() {
+    let of_leaks = |end| {
+        let rules = Rules {
+            ttl: Some(Duration::from_secs(2)),
+            longest_retry: Some(Duration::from_millis(500)),
+            ..rules(Capacity::Permits(2))
+        };
+        let story = [
+            (0, "b", requested("b")),
+            (10, "server", granted("b", 1)),
+            (20, "a", requested("a")),
+            (100, "server", granted("a", 2)),
+            (200, "a", not_acquired("a")),
+            end,
+            (4_000, "server", extended("b", "b")),
+        ];
+        let mut found = lines(&audit(&history(story), &rules));
+        found.retain(|line| line.starts_with("leaked"));
+        found
+    };
+    assert_eq!(of_leaks((2_100, "server", expired("a"))), ["leaked a"]);
+    assert!(of_leaks((300, "server", deleted("a", "a"))).is_empty());
+}
+
+#[test]
+fn a_reader_without_a_lease_is_convicted_and_the_others_are_not() {
+    let of_unheld = |removed: &'static str| {
+        let readers = ["a", "b"].map(|name| (0, name, shared(name)));
+        let mut story: Vec<_> = readers.into_iter().chain(inside(["a", "b", "c"])).collect();
+        // Without c.
+        story.truncate(8);
+        story.push((5, "server", deleted(removed, removed)));
+        let mut found = lines(&judge(Capacity::ReadersWriter, story));
+        found.retain(|line| line.starts_with("unheld"));
+        found
+    };
+    assert_eq!(of_unheld("b"), ["unheld b"]);
+    assert_eq!(of_unheld("a"), ["unheld a"]);
 }
