@@ -1,5 +1,6 @@
 //! `docs/decide.md` agrees with the runs: its commands, the output that it shows, and its figures. Each
-//! statement links to its evidence. The claims about its schedules are read by `docs`.
+//! statement of it and of `docs/patterns.md` links to its evidence. The claims about its schedules are read by
+//! `docs`.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,6 +25,20 @@ const UNLINKED: [&str; 5] = [
     "Ask in this order",
     "A lease on one Redis is enough if",
     "These questions choose the system",
+];
+
+/// The same for `docs/patterns.md`: what a pattern is for.
+const UNLINKED_OF_PATTERNS: [&str; 10] = [
+    "Uses of the locks beyond one key and one holder",
+    "Each claim about the library",
+    "At most N processes use something at once",
+    "Many processes read something at once",
+    "To change what was read",
+    "A transfer writes two accounts",
+    "Under load it is better to refuse work",
+    "Of several processes one leads",
+    "Many processes need one result",
+    "Each tick of a schedule runs once",
 ];
 
 fn root() -> &'static Path {
@@ -77,16 +92,18 @@ fn every_row_of_a_table_has_a_link() {
 
 #[test]
 fn every_paragraph_and_item_has_a_link() {
-    let page = page();
-    let (linked, bare): (Vec<_>, Vec<_>) =
-        paragraphs(&page).into_iter().partition(|paragraph| paragraph.contains("]("));
-    let needs_link = |paragraph: &&String| !UNLINKED.iter().any(|words| paragraph.starts_with(words));
-    let claims: Vec<_> = bare.iter().filter(needs_link).collect();
-    assert!(claims.is_empty(), "claims without evidence: {claims:#?}");
-    for words in UNLINKED {
-        assert!(bare.iter().any(|paragraph| paragraph.starts_with(words)), "no exception for {words:?}");
+    for (page, unlinked) in [(PAGE, &UNLINKED[..]), ("docs/patterns.md", &UNLINKED_OF_PATTERNS)] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        let (linked, bare): (Vec<_>, Vec<_>) =
+            paragraphs(&text).into_iter().partition(|paragraph| paragraph.contains("]("));
+        let needs_link = |paragraph: &&String| !unlinked.iter().any(|words| paragraph.starts_with(words));
+        let claims: Vec<_> = bare.iter().filter(needs_link).collect();
+        assert!(claims.is_empty(), "{page}: claims without evidence: {claims:#?}");
+        for words in unlinked {
+            assert!(bare.iter().any(|paragraph| paragraph.starts_with(words)), "no exception for {words:?}");
+        }
+        assert!(linked.len() > 40, "{page} has lost paragraphs: {} are left", linked.len());
     }
-    assert!(linked.len() > 40, "the page has lost paragraphs: {} are left", linked.len());
 }
 
 /// Returns the paragraphs and the items of lists, each in one line. Headings, tables and blocks of code are
