@@ -42,6 +42,8 @@ fn contention_measures_each_system_and_number_of_contenders() {
             let offered = point["offered_per_second"].as_f64().unwrap();
             let busy = offered * cycle;
             let is_full = busy > 0.98;
+            // Enough for a mean.
+            point["attempts"] = 200.into();
             point["served_per_second"] = offered.min(1.0 / cycle).into();
             point["mean_ms"] = if is_full { 900.0 } else { 1e3 * busy * cycle / 2.0 / (1.0 - busy) }.into();
             point["abandoned"] = if is_full { point["attempts"].clone() } else { 0.into() };
