@@ -201,6 +201,6 @@ fn holders_that_renew_keep_their_leases_beyond_the_ttl() {
         (findings["cells"][0]["done"], findings["cells"][0]["lost"]) = (1.into(), 1.into());
     };
     assert!(!ran.is_expected_after(13, loses));
-    let forgets = |findings: &mut Value| findings["cells"][1]["done"] = 19.into();
-    assert!(!ran.is_expected_after(13, forgets));
+    let refuses = |findings: &mut Value| findings["cells"][0]["failed"] = 1.into();
+    assert!(!ran.is_expected_after(13, refuses));
 }
