@@ -49,7 +49,7 @@ fn expect_of_memory(section: &mut Section, findings: &Findings) {
             slots.bytes_per_lock - none < (own.bytes_per_lock - none) / 2.0,
         );
         section.remarks.push(format!(
-            "With `TokenSource::Shared` a lock takes {:.0} bytes, its token is kept beside its owner, and the \
+            "With `TokenSource::Shared` a lock takes {:.0} bytes, its token is kept beside its owner, and \
              one client was granted {:.0} a second; with a counter of its own {:.0} bytes and {:.0} a second.",
             slots.bytes_per_lock, slots.per_second, own.bytes_per_lock, own.per_second,
         ));

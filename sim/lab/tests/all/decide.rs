@@ -1,6 +1,6 @@
 //! `docs/decide.md` agrees with the runs: its commands, the output that it shows, and its figures. Each
-//! statement of it and of `docs/patterns.md` links to its evidence. The claims about its schedules are read by
-//! `docs`.
+//! statement of it and of `docs/patterns.md` links to its evidence. The claims about its schedules are read
+//! by `docs`.
 
 use std::path::Path;
 use std::process::Command;
