@@ -121,7 +121,7 @@ fn compared<'a>(points: &[&'a Point]) -> Vec<Compared<'a>> {
     let cycle = cycle_of(points);
     let compared = |point: &&'a Point| {
         let model_ms = modelled_ms(point, cycle).filter(|_| point.attempts >= FEW)?;
-        Some(Compared { point: *point, model_ms })
+        Some(Compared { point, model_ms })
     };
     points.iter().filter_map(compared).collect()
 }

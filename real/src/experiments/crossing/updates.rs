@@ -164,6 +164,7 @@ impl Contender {
 }
 
 impl Work {
+    #[allow(clippy::disallowed_methods, reason = "it measures live servers: their work needs a processor")]
     async fn run(self) -> Result<(), Stopped> {
         let takes = self.takes.0;
         if self.computes {
