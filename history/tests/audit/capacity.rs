@@ -338,7 +338,7 @@ fn a_permit_that_its_client_gave_up_is_leaked_beside_others() {
         found.retain(|line| line.starts_with("leaked"));
         found
     };
-    assert_eq!(of_leaks((2_100, "server", expired("a"))), ["leaked a"]);
+    assert_eq!(of_leaks((2_100, "server", expired("a"))), ["leaked a server"]);
     assert!(of_leaks((300, "server", deleted("a", "a"))).is_empty());
 }
 
