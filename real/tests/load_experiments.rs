@@ -161,7 +161,7 @@ fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
 fn conditional_updates_and_a_lock_serve_the_same_contenders() {
     let works = "works=[{takes=\"5ms\", computes=false}, {takes=\"5ms\", computes=true}]";
     let ran = experiment(11, &["--set", works, "--set", "contenders=[1, 8]", "--set", "lasts=\"1s\""]);
-    // How many were served means little on a machine that is busy with other tests.
+    // The throughput means little on a machine that is busy with other tests.
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.printed);
     let record: Value = serde_json::from_str(&ran.record).unwrap();
     let points = record["findings"]["points"].as_array().unwrap();
@@ -170,7 +170,7 @@ fn conditional_updates_and_a_lock_serve_the_same_contenders() {
     // A contender without others tries once, and no contender with the lock works in vain.
     for (point, in_vain) in points.iter().zip([false, false, true, false].repeat(2)) {
         assert_eq!(point["in_vain"].as_f64().unwrap() > 0.0, in_vain, "{point}");
-        // At most one success in the time of the work; those who compute may do so at a time.
+        // The row changes at most once in the time of the work.
         let rate = point["updates_per_second"].as_f64().unwrap();
         assert!(rate > 0.0 && rate <= 205.0, "{point}");
         // An update takes at least its work.

@@ -56,7 +56,7 @@ pub enum MeasuredError {
     },
 }
 
-/// What the results of each experiment, and of the comparison, say of their measurement.
+/// The part of a file of results that names the machine.
 #[derive(Deserialize)]
 struct Measured {
     machine: Machine,

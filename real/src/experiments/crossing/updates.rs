@@ -28,7 +28,7 @@ const INSERT: &str = "INSERT INTO crossing (row_id) VALUES ($1)";
 const READ: &str = "SELECT version FROM crossing WHERE row_id = $1";
 const WRITE: &str = "UPDATE crossing SET version = version + 1 WHERE row_id = $1 AND version = $2";
 
-/// What the contenders did until the end.
+/// The updates of all contenders until the end of a run.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
     /// From the begin of an update to its success, in milliseconds. What was not done by the end counts with
@@ -39,8 +39,8 @@ pub(super) struct Updates {
     pub(super) in_vain: u64,
 }
 
-/// Lets so many contenders update a row of their own in the PostgreSQL at `url`, in this way, with the Redis
-/// at `redis` for the lock.
+/// Runs `contenders` that all update one row in the PostgreSQL at `url`, in the way `way`, with the Redis at
+/// `redis` for the lock.
 pub(super) fn offer(
     configuration: &Configuration,
     way: Way,

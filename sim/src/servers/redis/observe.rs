@@ -2,6 +2,8 @@
 
 mod hashes;
 mod permits;
+#[cfg(test)]
+mod tests;
 mod waiters;
 
 use std::borrow::Cow;
@@ -387,19 +389,4 @@ fn is_permits(key: &[u8]) -> bool {
 /// Returns true if `key` is the queue of a lock.
 fn is_waiters(key: &[u8]) -> bool {
     matches!(lock_of(key), Some((_, Part::Waiters)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn owners_that_can_not_be_printed_are_told_apart() {
-        assert_eq!(prefix_of(b"a:7f3c9e12aaaa"), "a:7f3c9e12");
-        assert_eq!(prefix_of("zoë:7f3c9e12aaaa".as_bytes()), "zoë:7f3c9e12");
-        assert_eq!(prefix_of(b"\xff\x00\x10\xab\x01"), "ff0010ab");
-        assert_ne!(prefix_of(b"\xff\xfe\xfd\xfc\xfb"), prefix_of(b"\xff\xfe\xfd\xfb\xfb"));
-        // A line of a log holds no control characters.
-        assert_eq!(prefix_of(b"a\nb"), "610a62");
-    }
 }
