@@ -71,6 +71,15 @@ fn writes_and_reads_share_one_connection() {
 }
 
 #[test]
+fn a_connection_that_ends_before_the_request_says_why() {
+    run(&app(), &[Link::FailsAtOnce], async |world| {
+        let answer = client(&world).put(&key(), &write(33, "a"), World::at(9)).await;
+        let Err(ClientError::NotSent(Failure::Network(text))) = answer else { panic!("{answer:?}") };
+        assert!(text.ends_with("the certificate is refused"), "{text}");
+    });
+}
+
+#[test]
 fn a_refusal_names_the_highest_token() {
     run(&app(), &[], async |world| {
         let client = client(&world);

@@ -19,6 +19,7 @@ mod operator;
 mod page;
 mod plan;
 mod report;
+mod stored;
 mod tail;
 
 use std::collections::VecDeque;
@@ -35,7 +36,7 @@ use serde_json::json;
 
 use crate::faults::FaultError;
 use crate::judgement::Judgement;
-use crate::lab::LabError;
+use crate::lab::{LabError, Machine, Software};
 use crate::metrics::Targets;
 use crate::primitive::Primitive;
 use crate::recording::{ReadError, read};
@@ -46,9 +47,10 @@ use crate::tokens::Tokens;
 
 use deployment::Deployment;
 pub use fault::{End, Fault, FaultKind, Holds, Server};
-pub use page::{ChaosPageError, page};
+pub use page::page;
 pub use plan::{Plan, Planned};
 pub use report::{Count, Report};
+pub use stored::ChaosPageError;
 
 /// Timeout for every worker to be served, before the first fault and after the last.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
@@ -252,6 +254,7 @@ pub fn run(
     let outputs = ["plan.json", "history.jsonl", "report.json"].map(|file| out.join(file));
     files::try_outputs(&outputs.each_ref().map(PathBuf::as_path), &[], Parents::Exist)?;
     keep(&json!({ "configuration": configuration, "faults": plan.faults }), &out.join("plan.json"))?;
+    let place = (Machine::this(), Software::this());
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -273,7 +276,7 @@ pub fn run(
     let path = out.join("history.jsonl");
     let bytes = write_history(&history.events, &path)?;
     let judgement = Judgement::of(&history.events, false, Some(SERVED_WITHIN));
-    let mut report = Report::of(configuration, &plan, &history.events, bytes, judgement);
+    let mut report = Report::of(configuration, &plan, &history.events, bytes, judgement, place);
     report.interrupted = interrupted;
     report.served_at_end = served_at_end;
     keep(&report, &out.join("report.json"))?;

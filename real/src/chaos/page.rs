@@ -2,109 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use history::VerdictKind;
-use serde::Deserialize;
 
-use super::report::{Count, Report};
+use super::stored::{ChaosPageError, Stored, StoredNotJudged, read};
+use crate::lab::Machine;
 use crate::report::Table;
-use crate::tokens::Tokens;
 
-/// Why the page can't be made.
-#[derive(Debug, thiserror::Error)]
-pub enum ChaosPageError {
-    /// A file can't be read.
-    #[error("{}: {source}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
-    /// A file is no report of a long run.
-    #[error("{}: no report of `real chaos`: {source}", .path.display())]
-    Report {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: serde_json::Error,
-    },
-}
-
-/// The parts of a [`Report`] that are on the page.
-#[derive(Debug, Deserialize)]
-struct Stored {
-    command: String,
-    configuration: StoredConfiguration,
-    faults: BTreeMap<String, u64>,
-    verdicts: BTreeMap<VerdictKind, Count>,
-    grants: u64,
-    #[serde(default)]
-    tasks_done: u64,
-    writes_accepted: u64,
-    writes_refused: u64,
-    claims_refused: u64,
-    longest_unserved_ms: u64,
-    lasted_ms: u64,
-    #[serde(default)]
-    not_judged: Vec<StoredNotJudged>,
-}
-
-#[derive(Debug, Deserialize)]
-struct StoredNotJudged {
-    kind: VerdictKind,
-    why: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct StoredConfiguration {
-    system: String,
-    fence: String,
-    #[serde(default = "mutex")]
-    primitive: String,
-    #[serde(default)]
-    tokens: Tokens,
-    workers: u64,
-}
-
-fn mutex() -> String {
-    "mutex".to_owned()
-}
-
-impl Stored {
-    fn count(&self, kind: VerdictKind) -> Count {
-        self.verdicts.get(&kind).copied().unwrap_or_default()
-    }
-
-    fn violations(&self) -> u64 {
-        Report::violations_of(&self.verdicts)
-    }
-
-    fn explained(&self) -> u64 {
-        self.verdicts.values().map(|count| count.explained).sum()
-    }
-
-    fn is_mutex(&self) -> bool {
-        self.configuration.primitive == "mutex"
-    }
-
-    /// Returns the system, and the source of its tokens if it is not the default.
-    fn system(&self) -> String {
-        let StoredConfiguration { system, tokens, .. } = &self.configuration;
-        format!("{system}{}", tokens.note())
-    }
-
-    fn unserved(&self) -> String {
-        if self.grants == 0 {
-            // Jobs are claimed, not requested.
-            return "–".to_owned();
-        }
-        format!("{:.1} s", self.longest_unserved_ms as f64 / 1e3)
-    }
-}
+/// The folder, in that of the reports, of the runs of one plan without and with an operator.
+const OPERATOR: &str = "operator";
 
 /// Makes the page from the reports in `folder`; `None` if there is no folder.
 ///
@@ -112,27 +19,12 @@ impl Stored {
 ///
 /// [`ChaosPageError`].
 pub fn page(folder: &Path) -> Result<Option<String>, ChaosPageError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| ChaosPageError::File { path, source }
-    };
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        entries => entries.map_err(failed(folder))?,
-    };
-    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-    let mut paths = paths.map_err(failed(folder))?;
-    paths.sort();
-    let mut runs = Vec::new();
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
-        let text = fs::read_to_string(path).map_err(failed(path))?;
-        let stored = serde_json::from_str::<Stored>(&text);
-        runs.push(stored.map_err(|source| ChaosPageError::Report { path: path.clone(), source })?);
-    }
-    Ok(Some(render(&runs)))
+    let Some(runs) = read(folder)? else { return Ok(None) };
+    let operated = read(&folder.join(OPERATOR))?.unwrap_or_default();
+    Ok(Some(render(&runs, &operated)))
 }
 
-fn render(runs: &[Stored]) -> String {
+fn render(runs: &[Stored], operated: &[Stored]) -> String {
     let mut text = HEAD.to_owned();
     let (mutexes, others): (Vec<_>, Vec<_>) = runs.iter().partition(|run| run.is_mutex());
     let fenced = || runs.iter().filter(|run| run.configuration.fence == "on");
@@ -148,14 +40,34 @@ fn render(runs: &[Stored]) -> String {
     let _ = writeln!(text, "\n## A lock\n\n{}\n{}", mutex_table(&mutexes).markdown(), after_mutex(&mutexes));
     let _ =
         writeln!(text, "## The other primitives, with fencing\n\n{}", primitive_table(&others).markdown());
+    if !operated.is_empty() {
+        let _ = writeln!(text, "{ABOUT_OPERATOR}\n{}", operator_table(operated).markdown());
+    }
     let _ = writeln!(text, "## What was not judged\n\n{}", not_judged_table(runs).markdown());
-    let commands: Vec<_> = runs.iter().map(|run| run.command.as_str()).collect();
+    let runs = || runs.iter().chain(operated);
+    let commands: Vec<_> = runs().map(|run| run.command.as_str()).collect();
     let _ = writeln!(
         text,
-        "<details><summary>Commands</summary>\n\n```\n{}\n```\n\n</details>",
-        commands.join("\n")
+        "<details><summary>Commands and machine</summary>\n\n```\n{}\n```\n\n{}</details>",
+        commands.join("\n"),
+        place(runs()),
     );
     text
+}
+
+/// Names the machine of all runs, their loads, and the software of each of them.
+fn place<'a>(runs: impl Iterator<Item = &'a Stored> + Clone) -> String {
+    let Some(Stored { machine, .. }) = runs.clone().next() else { return String::new() };
+    let loads = || runs.clone().map(|run| run.machine.load_average);
+    let (least, most) = (loads().fold(f64::INFINITY, f64::min), loads().fold(0.0, f64::max));
+    let software: BTreeSet<_> = runs.clone().map(|run| run.software.to_string()).collect();
+    let software: Vec<_> = software.into_iter().map(|software| format!("{software}.\n\n")).collect();
+    let Machine { cores, processor, kernel, memory_mib, build, .. } = machine;
+    format!(
+        "{cores} cores ({processor}), {memory_mib} MiB, Linux {kernel}, load averages from {least} to {most} at \
+         the start, {build} build.\n\n{}",
+        software.concat(),
+    )
 }
 
 fn mutex_table(runs: &[&Stored]) -> Table {
@@ -262,6 +174,22 @@ fn primitive_table(runs: &[&Stored]) -> Table {
     table
 }
 
+/// Compares what the resource answered once a Redis had lost its data, without and with an operator.
+fn operator_table(runs: &[Stored]) -> Table {
+    let mut table =
+        Table::new("", &["operator", "faults", "writes accepted since", "writes and claims refused since"]);
+    for run in runs {
+        let since = run.since_data_lost.unwrap_or_default();
+        table.row([
+            if run.configuration.raise { "raises the counter" } else { "none" }.to_owned(),
+            run.faults.values().sum::<u64>().to_string(),
+            since.accepted.to_string(),
+            since.refused.to_string(),
+        ]);
+    }
+    table
+}
+
 /// Lists the verdicts that runs could not be judged for, and why.
 fn not_judged_table(runs: &[Stored]) -> Table {
     let mut table = Table::new("", &["verdict", "why", "runs"]);
@@ -288,13 +216,28 @@ that a fault explains: a Redis that has lost its data, or a replica that lagged,
 jobs of its queue.
 ";
 
+const ABOUT_OPERATOR: &str = "## An operator raises lost counters
+
+A Redis that has lost its data counts tokens from 1 again, and the resource refuses them. With `--raise` an operator
+follows each such Redis, by `real raise`, and the run ends once every worker has written again; otherwise it is not as
+expected. These runs have the same plan; since means: since the last time that the Redis had lost its data and ran
+again, with the operator since its counter was raised.
+";
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    const MACHINE: &str = r#"{"cores": 2, "processor": "P", "kernel": "6.1", "memory_mib": 4096,
+        "load_average": 3.5, "build": "release"}"#;
+    const SOFTWARE: &str = r#"{"commit": "abc", "servers": {"etcd": "3.4.23"}, "crates": {}}"#;
 
     fn report(changes: &str) -> String {
         format!(
-            r#"{{"command": "real chaos", "configuration": {{"system": "etcd", "fence": "on", "workers": 4}},
+            r#"{{"command": "real chaos", "machine": {MACHINE}, "software": {SOFTWARE},
+            "configuration": {{"system": "etcd", "fence": "on", "workers": 4}},
             "faults": {{"kill-worker": 3}}, "verdicts": {{{changes}}}, "grants": 7, "writes_accepted": 6,
             "writes_refused": 1, "claims_refused": 0, "longest_unserved_ms": 1500, "lasted_ms": 600000}}"#
         )
@@ -302,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_page_counts_the_violations_of_the_fenced_runs() {
-        let page = |changes| render(&[serde_json::from_str(&report(changes)).unwrap()]);
+        let page = |changes| render(&[serde_json::from_str(&report(changes)).unwrap()], &[]);
         let clean = page(r#""overlap": {"all": 2, "explained": 0}"#);
         assert!(clean.contains("1 run with fencing, 0.2 hours in all: 0 violations."), "{clean}");
         assert!(clean.contains("| etcd | on | 3 | 7 | 2 |"), "{clean}");
@@ -315,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_page_names_the_tokens_that_are_not_the_default() {
-        let page = |text: &str| render(&[serde_json::from_str(text).unwrap()]);
+        let page = |text: &str| render(&[serde_json::from_str(text).unwrap()], &[]);
         let plain = report("").replace("etcd", "redis");
         assert!(page(&plain).contains("| redis | on | 3 |"), "{}", page(&plain));
         let shared = plain.replace(r#""workers": 4"#, r#""workers": 4, "tokens": "shared""#);
@@ -324,12 +267,48 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_report_is_named() {
-        let folder = std::env::temp_dir().join(format!("chaos-page-{}", std::process::id()));
+    fn a_page_compares_the_answers_without_and_with_an_operator() {
+        let run = |raise: bool, since: &str| {
+            let text = report("").replace(r#""workers": 4"#, &format!(r#""workers": 4, "raise": {raise}"#));
+            let text = text.replace(r#""grants""#, &format!(r#""since_data_lost": {since}, "grants""#));
+            serde_json::from_str(&text).unwrap()
+        };
+        let without = run(false, r#"{"accepted": 0, "refused": 8}"#);
+        let with = run(true, r#"{"accepted": 4, "refused": 0}"#);
+        let page = render(&[serde_json::from_str(&report("")).unwrap()], &[without, with]);
+        assert!(page.contains("| none | 3 | 0 | 8 |\n| raises the counter | 3 | 4 | 0 |"), "{page}");
+        assert!(page.contains("1 run with fencing"), "{page}");
+    }
+
+    /// Returns the error of a page of these files.
+    fn error_of(files: &[(&str, &str)]) -> String {
+        let name = format!("chaos-page-{}-{}", std::process::id(), files[0].0);
+        let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("redis-on.json"), "{}").unwrap();
+        for (name, text) in files {
+            fs::write(folder.join(name), text).unwrap();
+        }
         let error = page(&folder).unwrap_err().to_string();
         fs::remove_dir_all(&folder).unwrap();
+        error
+    }
+
+    #[test]
+    fn a_file_that_is_no_report_is_named() {
+        let error = error_of(&[("redis-on.json", "{}")]);
         assert!(error.contains("redis-on.json: no report of `real chaos`"), "{error}");
+    }
+
+    #[test]
+    fn runs_of_two_machines_or_of_a_debug_build_are_refused() {
+        let run = report("");
+        let other = run.replace(r#""kernel": "6.1""#, r#""kernel": "6.2""#);
+        let error = error_of(&[("a.json", &run), ("b.json", &other)]);
+        assert!(error.contains("b.json: made on another machine") && error.contains("Linux 6.2"), "{error}");
+        let error = error_of(&[("debug.json", &run.replace("release", "debug"))]);
+        assert!(error.contains("debug.json: made by a debug build"), "{error}");
+        let page = render(&[serde_json::from_str(&run).unwrap()], &[]);
+        assert!(page.contains("Linux 6.1, load averages from 3.5 to 3.5 at"), "{page}");
+        assert!(page.contains("etcd 3.4.23; commit abc.\n"), "{page}");
     }
 }

@@ -12,6 +12,7 @@ use super::Configuration;
 use super::fault::FaultKind;
 use super::plan::Plan;
 use crate::judgement::{Judgement, NotJudged};
+use crate::lab::{Machine, Software};
 use crate::primitive::Primitive;
 
 /// The number of verdicts of each kind that the report quotes.
@@ -22,6 +23,10 @@ const QUOTED: usize = 2;
 pub struct Report {
     /// The command that repeats the run.
     pub command: String,
+    /// The machine of the run, with its load at the start.
+    pub machine: Machine,
+    /// The versions of servers and clients, and the commit.
+    pub software: Software,
     /// The options of the run.
     pub configuration: Configuration,
     /// True if the run was interrupted: the report is of the time before.
@@ -61,7 +66,7 @@ pub struct Report {
 }
 
 /// Answers of the resource.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Since {
     /// Writes accepted.
     pub accepted: u64,
@@ -85,6 +90,7 @@ impl Report {
         history: &[Event],
         history_bytes: u64,
         judgement: Judgement,
+        (machine, software): (Machine, Software),
     ) -> Self {
         let mut faults = BTreeMap::new();
         for planned in &plan.faults {
@@ -103,6 +109,8 @@ impl Report {
         let summary = judgement.summary;
         Self {
             command: configuration.command(),
+            machine,
+            software,
             configuration: configuration.clone(),
             interrupted: false,
             served_at_end: true,

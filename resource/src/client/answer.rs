@@ -87,6 +87,19 @@ pub enum Failure {
     RateLimited(Duration),
 }
 
+impl Failure {
+    /// Returns the failure of a connection, with the causes of `error`: hyper's own text leaves them out.
+    pub(super) fn of(error: &dyn std::error::Error) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        Self::Network(text)
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

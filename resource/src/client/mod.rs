@@ -5,6 +5,7 @@
 //! [`Client::put_with_retry`] does: the service recognises it and repeats its first answer.
 
 mod answer;
+mod connection;
 mod message;
 mod next;
 mod permit;
@@ -17,14 +18,12 @@ use bytes::Bytes;
 use dlock::tls::TlsConnector;
 use dlock::{Elapsed, FencingToken, Instant, Runtime, timeout_at};
 use dlock_runtime::{probes, reached, sometimes};
-use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1::{self, SendRequest};
+use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::answer::{ClientError, Failure, PutAnswer, ReadAnswer, Retry};
+use self::connection::Connection;
 use self::message::{fencing_answer, fencing_request};
 pub use self::permit::PermitClient;
 use crate::OwnerToken;
@@ -69,8 +68,6 @@ pub struct Client<R: Runtime> {
     /// dropped or failed call drops its connection, so no later call reads another's answer.
     idle: Mutex<Option<Connection>>,
 }
-
-type Connection = SendRequest<Full<Bytes>>;
 
 impl<R: Runtime> Client<R> {
     /// Creates a client of the service at `address`, written `host:port`. It connects when it is first used.
@@ -266,15 +263,17 @@ impl<R: Runtime> Client<R> {
             if self.runtime.now() >= deadline {
                 return Err(ClientError::NotSent(Failure::Timeout));
             }
-            match timeout_at(&self.runtime, deadline, round_trip(&mut connection, self.signed(request()?)?))
-                .await
-            {
+            match timeout_at(&self.runtime, deadline, connection.round_trip(self.signed(request()?)?)).await {
                 Ok(Ok(answer)) => {
                     self.check_in(connection);
                     return Ok(answer);
                 }
                 // The service closed a connection that had been idle, before anything was written to it.
                 Ok(Err(ClientError::NotSent(_))) if reused => reached!(self.runtime, idle_connection_closed),
+                Ok(Err(ClientError::NotSent(failure))) => {
+                    let cause = timeout_at(&self.runtime, deadline, connection.failure()).await;
+                    return Err(ClientError::NotSent(cause.ok().flatten().unwrap_or(failure)));
+                }
                 Ok(Err(error)) => return Err(error),
                 Err(Elapsed) => return Err(ClientError::Unknown(Failure::Timeout)),
             }
@@ -298,7 +297,7 @@ impl<R: Runtime> Client<R> {
             // A separate statement: the guard must not live during the wait.
             let idle = self.idle().take();
             if let Some(mut connection) = idle
-                && connection.ready().await.is_ok()
+                && connection.is_ready().await
             {
                 return Ok((connection, true));
             }
@@ -315,22 +314,9 @@ impl<R: Runtime> Client<R> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
             let stream = tls.connect(stream, &self.address).await.map_err(not_sent)?;
-            return self.shake_hands(stream).await;
+            return Connection::open(&self.runtime, stream).await;
         }
-        self.shake_hands(stream).await
-    }
-
-    /// Begins HTTP on a connection.
-    async fn shake_hands<S>(&self, stream: S) -> Result<Connection, ClientError>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let (connection, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(not_sent)?;
-        self.runtime.spawn(async move {
-            // The request that fails with the connection gets the error.
-            let _ = driver.await;
-        });
-        Ok(connection)
+        Connection::open(&self.runtime, stream).await
     }
 
     fn check_in(&self, connection: Connection) {
@@ -350,35 +336,8 @@ impl<R: Runtime> fmt::Debug for Client<R> {
     }
 }
 
-async fn round_trip(
-    connection: &mut Connection,
-    request: Request<Full<Bytes>>,
-) -> Result<(StatusCode, Bytes), ClientError> {
-    let response = match connection.try_send_request(request).await {
-        Ok(response) => response,
-        // hyper gives the request back if it has not begun to write it.
-        Err(mut error) => {
-            let unsent = error.take_message().is_some();
-            let failure = Failure::Network(describe(&error.into_error()));
-            return Err(if unsent { ClientError::NotSent(failure) } else { ClientError::Unknown(failure) });
-        }
-    };
-    let (head, body) = response.into_parts();
-    let body =
-        body.collect().await.map_err(|error| ClientError::Unknown(Failure::Network(describe(&error))))?;
-    Ok((head.status, body.to_bytes()))
-}
-
 fn not_sent(error: impl std::error::Error) -> ClientError {
-    ClientError::NotSent(Failure::Network(describe(&error)))
-}
-
-/// Returns the text of the error and of its causes: hyper's own text leaves the causes out.
-fn describe(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", describe(cause)),
-        None => error.to_string(),
-    }
+    ClientError::NotSent(Failure::of(&error))
 }
 
 probes! {

@@ -21,6 +21,8 @@ pub(crate) enum Link {
     Good,
     /// It can't be opened.
     Refused,
+    /// It fails as soon as it is open, before a request is sent.
+    FailsAtOnce,
     /// Opening it takes for ever.
     Hangs,
     /// The service receives every request; its replies are lost.
@@ -154,12 +156,20 @@ impl Runtime for World {
         match link {
             Link::Refused => Err(io::ErrorKind::ConnectionRefused.into()),
             Link::Hangs => std::future::pending().await,
+            Link::FailsAtOnce => {
+                let (near, _) = duplex(1);
+                Ok(Stream { inner: near, link, wrote: false, ended: Arc::default() })
+            }
             _ => Ok(self.serve(&app, link)),
         }
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        Handle::current().spawn(task);
+        // It begins at once, as it may on another thread.
+        let mut task = Box::pin(task);
+        if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            Handle::current().spawn(task);
+        }
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
@@ -193,6 +203,9 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.link == Link::FailsAtOnce {
+            return Poll::Ready(Err(io::Error::other("the certificate is refused")));
+        }
         if self.ended.load(Ordering::Relaxed) {
             return Poll::Ready(Ok(()));
         }

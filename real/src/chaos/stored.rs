@@ -1,0 +1,161 @@
+//! The stored reports of long runs, as far as the page shows them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use history::VerdictKind;
+use serde::Deserialize;
+
+use super::report::{Count, Report, Since};
+use crate::lab::{Machine, Software};
+use crate::tokens::Tokens;
+
+/// Why the page can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ChaosPageError {
+    /// A file can't be read.
+    #[error("{}: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// A file is no report of a long run.
+    #[error("{}: no report of `real chaos`: {source}", .path.display())]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: serde_json::Error,
+    },
+    /// The program was not built for speed.
+    #[error("{}: made by a {build} build; repeat the run with --release", .path.display())]
+    Build {
+        /// The file.
+        path: PathBuf,
+        /// The build profile.
+        build: String,
+    },
+    /// The runs are of two machines.
+    #[error("{}: made on another machine than the runs before: {machine}; repeat all runs on one", .path.display())]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// Its machine.
+        machine: Box<Machine>,
+    },
+}
+
+/// Reads the reports in `folder`; `None` if there is no folder.
+///
+/// # Errors
+///
+/// [`ChaosPageError`].
+pub(super) fn read(folder: &Path) -> Result<Option<Vec<Stored>>, ChaosPageError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| ChaosPageError::File { path, source }
+    };
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries.map_err(failed(folder))?,
+    };
+    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.map_err(failed(folder))?;
+    paths.sort();
+    let mut runs: Vec<Stored> = Vec::new();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
+        let text = fs::read_to_string(path).map_err(failed(path))?;
+        let run: Stored = serde_json::from_str(&text)
+            .map_err(|source| ChaosPageError::Report { path: path.clone(), source })?;
+        let Machine { build, .. } = &run.machine;
+        if build != "release" {
+            return Err(ChaosPageError::Build { path: path.clone(), build: build.clone() });
+        }
+        if runs.first().is_some_and(|first| !first.machine.is(&run.machine)) {
+            return Err(ChaosPageError::Other { path: path.clone(), machine: Box::new(run.machine) });
+        }
+        runs.push(run);
+    }
+    Ok(Some(runs))
+}
+
+/// The parts of a [`Report`] that are on the page.
+#[derive(Debug, Deserialize)]
+pub(super) struct Stored {
+    pub(super) command: String,
+    pub(super) machine: Machine,
+    pub(super) software: Software,
+    pub(super) configuration: StoredConfiguration,
+    pub(super) faults: BTreeMap<String, u64>,
+    pub(super) verdicts: BTreeMap<VerdictKind, Count>,
+    pub(super) grants: u64,
+    #[serde(default)]
+    pub(super) tasks_done: u64,
+    pub(super) writes_accepted: u64,
+    pub(super) writes_refused: u64,
+    pub(super) claims_refused: u64,
+    pub(super) longest_unserved_ms: u64,
+    pub(super) lasted_ms: u64,
+    pub(super) since_data_lost: Option<Since>,
+    #[serde(default)]
+    pub(super) not_judged: Vec<StoredNotJudged>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct StoredNotJudged {
+    pub(super) kind: VerdictKind,
+    pub(super) why: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct StoredConfiguration {
+    pub(super) system: String,
+    pub(super) fence: String,
+    #[serde(default = "mutex")]
+    pub(super) primitive: String,
+    #[serde(default)]
+    pub(super) tokens: Tokens,
+    pub(super) workers: u64,
+    #[serde(default)]
+    pub(super) raise: bool,
+}
+
+fn mutex() -> String {
+    "mutex".to_owned()
+}
+
+impl Stored {
+    pub(super) fn count(&self, kind: VerdictKind) -> Count {
+        self.verdicts.get(&kind).copied().unwrap_or_default()
+    }
+
+    pub(super) fn violations(&self) -> u64 {
+        Report::violations_of(&self.verdicts)
+    }
+
+    pub(super) fn explained(&self) -> u64 {
+        self.verdicts.values().map(|count| count.explained).sum()
+    }
+
+    pub(super) fn is_mutex(&self) -> bool {
+        self.configuration.primitive == "mutex"
+    }
+
+    /// Returns the system, and the source of its tokens if it is not the default.
+    pub(super) fn system(&self) -> String {
+        let StoredConfiguration { system, tokens, .. } = &self.configuration;
+        format!("{system}{}", tokens.note())
+    }
+
+    pub(super) fn unserved(&self) -> String {
+        if self.grants == 0 {
+            // Jobs are claimed, not requested.
+            return "–".to_owned();
+        }
+        format!("{:.1} s", self.longest_unserved_ms as f64 / 1e3)
+    }
+}
