@@ -21,8 +21,8 @@ mod plan;
 mod report;
 mod stored;
 mod tail;
+mod timeline;
 
-use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -51,6 +51,7 @@ pub use page::page;
 pub use plan::{Plan, Planned};
 pub use report::{Count, Report};
 pub use stored::ChaosPageError;
+use timeline::{Step, Timeline};
 
 /// Timeout for every worker to be served, before the first fault and after the last.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
@@ -292,34 +293,28 @@ fn carry_out(
     on_strike: &mut impl FnMut(&str),
 ) -> Result<usize, ChaosError> {
     let begun = Instant::now();
-    let mut coming: VecDeque<_> = plan.faults.iter().collect();
-    let mut lasting: Vec<(Instant, Fault)> = Vec::new();
-    loop {
-        let strike = coming.front().map(|planned| begun + Duration::from_millis(planned.at_ms));
-        let heal = lasting.iter().map(|(at, _)| *at).min();
-        let (Some(next), heals) = (match (strike, heal) {
-            (Some(strike), Some(heal)) => (Some(strike.min(heal)), heal <= strike),
-            (strike, heal) => (strike.or(heal), strike.is_none()),
-        }) else {
-            return Ok(plan.faults.len());
-        };
-        if stop.block(next.saturating_duration_since(Instant::now())) {
-            return Ok(plan.faults.len() - coming.len());
+    let mut timeline = Timeline::new(&plan.faults);
+    while let Some(due) = timeline.due() {
+        if stop.block(due.saturating_sub(begun.elapsed())) {
+            break;
         }
-        if heals {
-            let Some(place) = lasting.iter().position(|(at, _)| *at == next) else { continue };
-            let (_, fault) = lasting.swap_remove(place);
-            if let Some(again) = deployment.heal(fault)? {
-                lasting.push((Instant::now() + again, fault));
+        match timeline.step() {
+            Some(Step::Strike(planned)) => {
+                on_strike(&planned.to_string());
+                let fault = deployment.strike(planned.fault, planned.aimed)?;
+                if !fault.is_instant() {
+                    timeline.struck(planned, fault, begun.elapsed());
+                }
             }
-        } else if let Some(planned) = coming.pop_front() {
-            on_strike(&planned.to_string());
-            let fault = deployment.strike(planned.fault, planned.aimed)?;
-            if !fault.is_instant() {
-                lasting.push((Instant::now() + Duration::from_millis(planned.lasts_ms), fault));
+            Some(Step::Heal(lasting)) => {
+                if let Some(again) = deployment.heal(lasting.fault)? {
+                    timeline.push(lasting.again(begun.elapsed(), again));
+                }
             }
+            None => {}
         }
     }
+    Ok(plan.faults.len() - timeline.coming())
 }
 
 fn keep(value: &impl Serialize, path: &Path) -> Result<(), files::Error> {
