@@ -29,6 +29,20 @@ pub struct Judgement {
     judged: usize,
 }
 
+/// What is known of the queue of a lock's waiters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// Nothing, or there is none.
+    #[default]
+    Unknown,
+    /// Waiters are served in the order of the places that they report. A waiter that is paused may report a
+    /// place that it had lost.
+    Reported,
+    /// As `Reported`, and the token of a grant is its place, which a waiter has until it leaves (etcd,
+    /// ZooKeeper): what the events of clients prove is then judged, whatever faults there are.
+    TokensArePlaces,
+}
+
 /// A kind of verdict that this history can't show.
 #[derive(Debug, Serialize)]
 pub struct NotJudged {
@@ -42,9 +56,15 @@ impl Judgement {
     /// Judges `history`. With `fifo` it judges the order of grants, with `served_within` also the progress
     /// since the last fault healed.
     pub fn of(history: &[Event], fifo: bool, served_within: Option<Duration>) -> Self {
+        Self::of_queue(history, if fifo { Queue::Reported } else { Queue::Unknown }, served_within)
+    }
+
+    /// As [`Judgement::of`], with what is known of the queue.
+    pub fn of_queue(history: &[Event], queue: Queue, served_within: Option<Duration>) -> Self {
         let end = history.last().map_or(Nanos(0), |event| event.at);
         let healed_at = served_within.and(healed_at(history));
-        let rules = Rules { fifo, end, healed_at, served_within, ..Rules::default() };
+        let (fifo, tokens_are_places) = (queue == Queue::Reported, queue == Queue::TokensArePlaces);
+        let rules = Rules { fifo, tokens_are_places, end, healed_at, served_within, ..Rules::default() };
         let verdicts = audit(history, &rules);
         Self {
             explanations: explain(history, &verdicts),
@@ -116,6 +136,9 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
     let observed = has(|kind| matches!(kind, Kind::TermObserved { .. }));
     let tasks = has(|kind| matches!(kind, Kind::TaskStarted { .. }));
     let flights = has(|kind| matches!(kind, Kind::FlightStarted { .. }));
+    let released = has(|kind| matches!(kind, Kind::LeaseReleased { .. }));
+    let bounded = has(|kind| matches!(kind, Kind::LeaseBounded { .. }));
+    let proven = rules.tokens_are_places && queued && released;
     let no_flights = if flights {
         "the resource's history is not among the files"
     } else {
@@ -136,7 +159,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
             VerdictKind::Stuck,
             "set --served-within, and wait until every fault has healed",
         ),
-        (!rules.fifo || !queued, VerdictKind::Unfair, "set --fifo for a lock with a queue"),
+        (!proven && !(rules.fifo && queued), VerdictKind::Unfair, no_order(rules)),
         (!rules.exact, VerdictKind::TwoValid, "live events are stamped when they are recorded"),
         (!rules.exact, VerdictKind::Unheld, "live events are stamped when they are recorded"),
         (rules.servers.is_empty(), VerdictKind::Leaked, "only the lock server's own events show its keys"),
@@ -145,7 +168,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (!observed, VerdictKind::TermRegressed, "nobody observed an election"),
         (!tasks, VerdictKind::RanTwice, "nobody ran ticks or jobs"),
         (!tasks, VerdictKind::TaskLost, "nobody ran ticks or jobs"),
-        (rules.servers.is_empty(), VerdictKind::Crowded, "only the lock server's own events show its queue"),
+        (!proven || !bounded, VerdictKind::Crowded, no_number(rules, bounded)),
         (!flights || !resource, VerdictKind::ComputedTwice, no_flights),
         (!flights || !resource, VerdictKind::UnstoredResult, no_flights),
     ];
@@ -154,6 +177,30 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         .filter(|(missing, ..)| *missing)
         .map(|(_, kind, why)| NotJudged { kind, why })
         .collect()
+}
+
+/// Returns why the order of grants can't be judged.
+const fn no_order(rules: &Rules) -> &'static str {
+    match (rules.fifo, rules.tokens_are_places) {
+        (true, _) => "nobody reported a place in a queue",
+        (_, true) => "nobody waited in a queue and was served after a release",
+        _ => {
+            "only places that are tokens prove who came first: set --queue for etcd and ZooKeeper, or --fifo for \
+             another queue in a run without pauses"
+        }
+    }
+}
+
+/// Returns why the number of waiters can't be judged.
+const fn no_number(rules: &Rules, bounded: bool) -> &'static str {
+    match (bounded, rules.tokens_are_places) {
+        (false, _) => "nobody limited the waiters of a lock",
+        (true, true) => "nobody waited in a queue and was served after a release",
+        (true, false) => {
+            "only places that are tokens prove who waits: set --queue for etcd and ZooKeeper; a waiter of Redis \
+             loses its place without a trace when it asks too late"
+        }
+    }
 }
 
 impl fmt::Display for Judgement {

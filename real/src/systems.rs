@@ -4,6 +4,8 @@ use clap::ValueEnum;
 use dlock::{ConnectError, SetupError};
 use serde::{Deserialize, Serialize};
 
+use crate::judgement::Queue;
+
 /// A lock system: the kind of server that keeps the locks, and the protocol used with it.
 #[derive(
     Clone,
@@ -35,6 +37,14 @@ impl System {
     /// Returns its name, as the flag `--system` takes it.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    /// Returns what is known of the queue of its waiters.
+    pub fn queue(self) -> Queue {
+        match self {
+            Self::Redis | Self::Redlock => Queue::Unknown,
+            Self::Etcd | Self::Zookeeper => Queue::TokensArePlaces,
+        }
     }
 }
 

@@ -4,7 +4,8 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use real::servers::Stage;
+use real::servers::{EtcdCluster, Stage, ZooKeeper};
+use serde_json::Value;
 
 /// Runs a command to its end: its exit code, its output and its errors.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -80,4 +81,62 @@ fn an_audit_of_the_same_events_twice_is_an_error() {
         assert!(error.contains("have the same events: leave one out"), "{error}");
     }
     assert_eq!(run(&["audit", &other, &one]).0, Some(0));
+}
+
+/// Returns the history with each number in the field `name` changed.
+fn changed(history: &str, name: &str, change: impl Fn(u64) -> u64) -> String {
+    let line = |line: &str| {
+        let mut event: Value = serde_json::from_str(line).unwrap();
+        if let Some(number) = event.get(name).and_then(Value::as_u64) {
+            event[name] = change(number).into();
+        }
+        format!("{event}\n")
+    };
+    history.lines().filter(|text| !text.is_empty()).map(line).collect()
+}
+
+/// On etcd and ZooKeeper tokens are places: a load's own events prove who waited, and in which order they
+/// were served.
+#[test]
+fn the_queue_of_a_live_load_is_judged_both_ways() {
+    let stage = Stage::new().unwrap();
+    let etcd = EtcdCluster::start_one(&stage).unwrap();
+    let zookeeper = ZooKeeper::start(&stage).unwrap();
+    for (system, address) in [("etcd", etcd.addresses()[0].clone()), ("zookeeper", zookeeper.address())] {
+        let path = stage.directory().join(format!("{system}.jsonl"));
+        let file = path.to_str().unwrap();
+        let place = ["contend", "--system", system, "--servers", &address, "--history", file];
+        // More attempts than the lock serves: the queue is always full.
+        let load = "--primitive bounded:2 --contenders 6 --rate 100 --work 30ms --patience 1s --for 3s";
+        let (code, _, error) = run(&place.into_iter().chain(load.split(' ')).collect::<Vec<_>>());
+        assert_eq!(code, Some(0), "{system}: {error}");
+        let audit = |history: &str| {
+            fs::write(&path, history).unwrap();
+            run(&["audit", "--queue", file])
+        };
+        let history = fs::read_to_string(&path).unwrap();
+        let (code, printed, error) = audit(&history);
+        assert_eq!(code, Some(0), "{system}: {printed}{error}");
+        assert!(printed.ends_with("no verdicts\n"), "{system}: {printed}");
+        for kind in ["unfair", "crowded"] {
+            assert!(!printed.contains(&format!("not judged: {kind}")), "{system}: {printed}");
+        }
+        // The queue of two was full, so that it breaks a limit of one.
+        let (code, printed, _) = audit(&changed(&history, "waiters_max", |_| 1));
+        assert_eq!(code, Some(1), "{system}: {printed}");
+        assert!(printed.contains("acquires did, where 1 may"), "{system}: {printed}");
+        // The same grants at places in the opposite order.
+        let opposite = |place| (1 << 48) - place;
+        let turned = changed(&changed(&history, "position", opposite), "fencing_token", opposite);
+        let (code, printed, _) = audit(&turned);
+        assert_eq!(code, Some(1), "{system}: {printed}");
+        assert!(printed.contains("unfair at "), "{system}: {printed}");
+        let (_, printed, _) = run(&["audit", file]);
+        for kind in ["unfair", "crowded"] {
+            assert!(
+                printed.contains(&format!("not judged: {kind} (only places that are tokens")),
+                "{printed}"
+            );
+        }
+    }
 }

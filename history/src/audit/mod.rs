@@ -3,10 +3,10 @@
 //! Read in this order: `History` and `Event` (`events`), the table of all events (`vocabulary/`), then one
 //! file for each family of verdicts (`overlap`, `writes`, `lost_update`, `tokens`, `ownership`, `stuck`,
 //! `deadlock`, `unfair`, `two_valid`, `unheld`, `leaked`, `idle`, `after_release`, `terms`, `tasks`,
-//! `crowded`, `flights`), each with its rule and the rule's source, as a `Judge` (`judge`) with a row in
-//! `Judges`. Several of them rest on the leases that holders believe in (`beliefs`, `trust`), the number of
-//! them that may be live at once (`capacity`), the keys that servers have stored (`stored`) and the faults in
-//! force (`faults`).
+//! `crowded`, `flights`, `queues`), each with its rule and the rule's source, as a `Judge` (`judge`) with a
+//! row in `Judges`. Several of them rest on the leases that holders believe in (`beliefs`, `trust`), the
+//! number of them that may be live at once (`capacity`), the keys that servers have stored (`stored`) and the
+//! faults in force (`faults`).
 //! [`Summary`] and [`Fairness`] are counts, for reports and expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +32,7 @@ mod lost_update;
 mod overlap;
 mod ownership;
 mod path;
+mod queues;
 mod starved;
 mod stored;
 mod stuck;
@@ -63,6 +64,7 @@ use lost_update::LostUpdate;
 use overlap::Overlap;
 use ownership::Ownership;
 use path::Paths;
+use queues::Queues;
 use stuck::Stuck;
 use tasks::Tasks;
 use terms::Terms;
@@ -96,6 +98,10 @@ use writes::Writes;
 pub struct Rules {
     /// The lock promises first come, first served; without it, `unfair` is not judged.
     pub fifo: bool,
+    /// The token of a grant is its place in the queue, which a waiter has until it leaves (etcd, ZooKeeper).
+    /// Set it in place of [`Rules::fifo`] for a history without the events of lock servers: `unfair` and
+    /// `crowded` are then judged by what the events of clients prove.
+    pub tokens_are_places: bool,
     /// The end of the run, in true time. If the last event is later, its time counts.
     pub end: Nanos,
     /// The end of the last fault, in true time: zero for a run without faults. `None` if faults lasted to the
@@ -205,6 +211,8 @@ impl<'h> Judges<'h> {
             boxed::<Tasks<'h>>(rules),
             boxed::<Crowded<'h>>(rules),
             boxed::<Flights<'h>>(rules),
+            // Names other events than the one that is judged.
+            boxed::<Queues<'h>>(rules),
         ];
         Self { state: State::of(rules), judges: all.into_iter().flatten().collect() }
     }

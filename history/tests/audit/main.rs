@@ -17,6 +17,7 @@ mod late_write;
 mod leaked;
 mod lost_update;
 mod overlap;
+mod queues;
 mod stale_write;
 mod story;
 mod stuck;

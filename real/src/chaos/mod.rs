@@ -276,7 +276,8 @@ pub fn run(
     let history = read(&files)?;
     let path = out.join("history.jsonl");
     let bytes = write_history(&history.events, &path)?;
-    let judgement = Judgement::of(&history.events, false, Some(SERVED_WITHIN));
+    let queue = configuration.system.queue();
+    let judgement = Judgement::of_queue(&history.events, queue, Some(SERVED_WITHIN));
     let mut report = Report::of(configuration, &plan, &history.events, bytes, judgement, place);
     report.interrupted = interrupted;
     report.served_at_end = served_at_end;

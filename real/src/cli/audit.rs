@@ -9,7 +9,7 @@ use files::Parents;
 use history::text::Names;
 use history::{Event, VerdictKind};
 use picture::{Finding, Picture, Run};
-use real::judgement::Judgement;
+use real::judgement::{Judgement, Queue};
 use real::recording::{self, Merged};
 
 use super::{Outcome, print, span, written};
@@ -23,6 +23,11 @@ pub(crate) struct Audit {
     /// Demands that the lock serves waiters in the order in which they queued.
     #[arg(long)]
     fifo: bool,
+    /// The lock is a queue whose places are the tokens, as on etcd and ZooKeeper: demands that waiters are
+    /// served in the order of their places, and that no more wait than may. It takes only what the events of
+    /// clients prove, so that pauses and lost sessions do no harm.
+    #[arg(long, conflicts_with = "fifo")]
+    queue: bool,
     /// Demands that every request is served within this time after it began and after the last fault healed.
     #[arg(long, value_parser = span::parse, value_name = "TIME")]
     served_within: Option<Duration>,
@@ -53,7 +58,12 @@ impl Audit {
             )
             .into());
         }
-        let judgement = Judgement::of(&history.events, self.fifo, self.served_within);
+        let queue = match (self.queue, self.fifo) {
+            (true, _) => Queue::TokensArePlaces,
+            (false, true) => Queue::Reported,
+            (false, false) => Queue::Unknown,
+        };
+        let judgement = Judgement::of_queue(&history.events, queue, self.served_within);
         if self.json {
             print(&format!("{}\n", serde_json::to_string_pretty(&judgement)?))?;
         } else {

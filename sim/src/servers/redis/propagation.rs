@@ -7,6 +7,7 @@ use super::reply::{Protocol, Reply};
 use super::request::{ArgBuffer, RequestParser};
 use super::snapshot::snapshot;
 use super::state::State;
+use super::version::Version;
 
 const NOW_MICROS: i64 = 1_700_000_000_000_000;
 
@@ -81,6 +82,34 @@ fn changes_are_written_as_by_the_live_server() {
         );
     }
     assert!(lines.len() > 120, "the table has only {} lines", lines.len());
+}
+
+/// Source: `t_string.c` and `db.c` of Redis 8.4. A replica has no conditions to judge: it gets the changes.
+#[test]
+fn conditional_commands_are_written_as_their_changes() {
+    let mut bench = Bench::new();
+    bench.core.state.version = Version::Redis84;
+    bench.call("SET a v");
+    let digest = match bench.call("DIGEST a") {
+        (Reply::Bulk(digest), written) if written.is_empty() => String::from_utf8(digest.to_vec()).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let other_digest = "0000000000000000";
+    for (line, expected) in [
+        (format!("SET a w IFDEQ {other_digest}"), ""),
+        (format!("SET a w IFDNE {digest} GET"), ""),
+        (format!("DELEX a IFDNE {digest}"), ""),
+        (format!("DELEX a IFDEQ {other_digest}"), ""),
+        (format!("SET a w IFDEQ {digest} PX 5000"), "SET a w PXAT 1700000005000"),
+        (format!("SET a v IFDNE {digest}"), "SET a v"),
+        (format!("DELEX a IFDEQ {digest}"), "DEL a"),
+    ] {
+        let (reply, written) = bench.call(&line);
+        assert!(!reply.is_error(), "{line}: {reply:?}");
+        assert_eq!(shown(&written), expected, "{line}");
+        let repeated = repeated(&bench.written);
+        assert_eq!(shown(&snapshot(&repeated)), shown(&snapshot(&bench.core.state)), "after {line}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub enum Version {
     /// Redis 7.0.
     #[default]
     Redis7,
-    /// Redis 8.4: `SET` takes `IFEQ` and `IFNE`, and there is `DELEX`. Digests are left out.
+    /// Redis 8.4: `SET` takes `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`, and there are `DELEX` and `DIGEST`.
     Redis84,
     /// Valkey 9: `SET` takes `IFEQ`, and there is `DELIFEQ`.
     Valkey9,

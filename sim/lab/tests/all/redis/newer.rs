@@ -48,9 +48,13 @@ fn an_older_server_changes_nothing_when_it_refuses_a_newer_command() {
         let mut client = Client::new(&server_of(Version::Redis7, &Clock::new()));
         client.call("SET k v").await;
         assert_eq!(client.call("SET k v IFEQ v PX 1000").await, "-ERR syntax error");
-        assert_eq!(client.call("SET k v IFNE w").await, "-ERR syntax error");
+        for option in ["IFNE w", "IFDEQ b6acb9d84a38ff74", "IFDNE b6acb9d84a38ff74"] {
+            assert_eq!(client.call(&format!("SET k v {option}")).await, "-ERR syntax error", "{option}");
+        }
         let refused = client.call("DELEX k IFEQ v").await;
         assert!(refused.starts_with("-ERR unknown command 'DELEX'"), "{refused}");
+        let refused = client.call("DIGEST k").await;
+        assert!(refused.starts_with("-ERR unknown command 'DIGEST'"), "{refused}");
         assert!(client.call("DELIFEQ k v").await.starts_with("-ERR unknown command 'DELIFEQ'"));
         assert_eq!(client.call("GET k").await, r#""v""#);
         assert_eq!(client.call("PTTL k").await, ":-1");
@@ -82,7 +86,7 @@ fn a_server_tells_its_version() {
     run(async {
         for (version, hello, info, count) in [
             (Version::Redis7, r#""redis", "version", "7.0.15""#, "redis_version:7.0.15", ":170"),
-            (Version::Redis84, r#""redis", "version", "8.4.0""#, "redis_version:8.4.0", ":171"),
+            (Version::Redis84, r#""redis", "version", "8.4.0""#, "redis_version:8.4.0", ":172"),
             (Version::Valkey9, r#""valkey", "version", "9.1.2""#, "valkey_version:9.1.2", ":171"),
         ] {
             let mut client = Client::new(&server_of(version, &Clock::new()));

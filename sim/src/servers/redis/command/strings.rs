@@ -1,6 +1,7 @@
 //! Commands on strings. Source: `t_string.c` of Redis 7.0; for conditions on values that of Redis 8.4 and of
 //! Valkey 9.1, and `db.c` of Redis 8.4 for DELEX.
 
+mod conditions;
 mod numbers;
 mod options;
 mod parts;
@@ -8,7 +9,8 @@ mod subsequence;
 
 use std::sync::Arc;
 
-use self::options::{Condition, IFEQ, IFNE, Options, OptionsOf};
+use self::conditions::Comparison;
+use self::options::{Options, OptionsOf};
 use super::expiry::{MILLIS, SECONDS, Unit};
 use super::wrong_arity;
 use crate::servers::redis::events::{EXPIRE, SET};
@@ -32,7 +34,7 @@ pub(super) fn set(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     state.set_reading(options.answers_former);
     let former = state.lookup(key);
     let shown = former.filter(|_| options.answers_former).map(|entry| entry.text().cloned()).transpose()?;
-    let allowed = options.condition.map_or(Ok(true), |condition| condition.holds(former))?;
+    let allowed = options.allow(former)?;
     let kept = former.and_then(|entry| entry.expires_at).filter(|_| options.keeps_expiry);
     let answer = match shown {
         Some(former) => Reply::Bulk(former),
@@ -50,9 +52,9 @@ pub(super) fn set(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     Ok(answer)
 }
 
-/// DELEX of Redis 8.4, without digests. A missing key is none even of an unknown condition.
+/// DELEX of Redis 8.4. A missing key is none even of an unknown condition.
 pub(super) fn delex(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
-    let key = args.at(1);
+    let (key, version) = (args.at(1), state.version);
     match args.len() {
         2 => return Ok(Reply::count(usize::from(state.delete(key)))),
         4 => {}
@@ -62,13 +64,17 @@ pub(super) fn delex(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     if entry.text().is_err() {
         return Err(Reply::error("ERR Key should be of string type if conditions are specified"));
     }
-    let condition = match Word::of(args.at(2)) {
-        IFEQ => Condition::Equal(args.at(3)),
-        IFNE => Condition::Different(args.at(3)),
-        _ => return Err(Reply::error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE")),
+    let Some(condition) = Comparison::of(version, Word::of(args.at(2)), args.at(3)) else {
+        return Err(Reply::error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"));
     };
     let is_met = condition.holds(Some(entry))?;
     Ok(Reply::count(usize::from(is_met && state.delete(key))))
+}
+
+/// DIGEST of Redis 8.4.
+pub(super) fn digest(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
+    let value = state.text(args.at(1))?;
+    Ok(bulk(value.map(|value| conditions::digest(&value).into_bytes().into())))
 }
 
 /// DELIFEQ of Valkey 9.

@@ -2,6 +2,7 @@
 
 use super::super::SYNTAX_ERROR;
 use super::super::expiry::{MILLIS, SECONDS, UNIX_MILLIS, UNIX_SECONDS, Unit};
+use super::conditions::{Comparison, Presence};
 use crate::servers::redis::keyspace::Entry;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -14,37 +15,11 @@ pub(super) enum OptionsOf {
     GetEx,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition<'a> {
-    Absent,
-    Present,
-    Equal(&'a [u8]),
-    Different(&'a [u8]),
-}
-
-impl Condition<'_> {
-    /// Returns whether the key's entry meets the condition. A condition on the value of a collection is an
-    /// error.
-    pub(super) fn holds(self, entry: Option<&Entry>) -> Result<bool, Reply> {
-        Ok(match self {
-            Self::Absent => entry.is_none(),
-            Self::Present => entry.is_some(),
-            Self::Equal(value) => match entry {
-                Some(entry) => **entry.text()? == *value,
-                None => false,
-            },
-            Self::Different(value) => match entry {
-                Some(entry) => **entry.text()? != *value,
-                None => true,
-            },
-        })
-    }
-}
-
 /// The options of SET and GETEX.
 #[derive(Debug, Default)]
 pub(super) struct Options<'a> {
-    pub(super) condition: Option<Condition<'a>>,
+    presence: Option<Presence>,
+    comparison: Option<Comparison<'a>>,
     pub(super) answers_former: bool,
     pub(super) keeps_expiry: bool,
     pub(super) persists: bool,
@@ -53,8 +28,6 @@ pub(super) struct Options<'a> {
 
 const NX: Word = Word::new("nx");
 const XX: Word = Word::new("xx");
-pub(super) const IFEQ: Word = Word::new("ifeq");
-pub(super) const IFNE: Word = Word::new("ifne");
 const GET: Word = Word::new("get");
 const KEEPTTL: Word = Word::new("keepttl");
 const PERSIST: Word = Word::new("persist");
@@ -73,11 +46,8 @@ impl<'a> Options<'a> {
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
             let accepted = match (of, Word::of(option)) {
-                (OptionsOf::Set(_), NX) => options.require(Condition::Absent),
-                (OptionsOf::Set(_), XX) => options.require(Condition::Present),
-                (OptionsOf::Set(version), word @ (IFEQ | IFNE)) => {
-                    options.compare(version, word, rest.next())
-                }
+                (OptionsOf::Set(version), NX) => options.require(version, Presence::Absent),
+                (OptionsOf::Set(version), XX) => options.require(version, Presence::Present),
                 (OptionsOf::Set(_), GET) => {
                     options.answers_former = true;
                     true
@@ -90,9 +60,9 @@ impl<'a> Options<'a> {
                     options.persists = true;
                     options.expiry.is_none()
                 }
-                (_, option) => match EXPIRY_UNITS.iter().find(|(name, _)| *name == option) {
+                (of, option) => match EXPIRY_UNITS.iter().find(|(name, _)| *name == option) {
                     Some((_, unit)) => options.expire(*unit, rest.next()),
-                    None => false,
+                    None => options.compare(of, option, rest.next()),
                 },
             };
             if !accepted {
@@ -102,22 +72,21 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    fn require(&mut self, condition: Condition<'a>) -> bool {
-        *self.condition.get_or_insert(condition) == condition
+    /// Adds NX or XX. Redis 8.4 takes them after a comparison, though not before one: both must hold then.
+    fn require(&mut self, version: Version, presence: Presence) -> bool {
+        let fits = version == Version::Redis84 || self.comparison.is_none();
+        fits && *self.presence.get_or_insert(presence) == presence
     }
 
-    /// Adds IFEQ or IFNE. Redis takes the same one several times, and the last value counts; Valkey takes it
-    /// once.
-    fn compare(&mut self, version: Version, word: Word, value: Option<&'a [u8]>) -> bool {
-        let Some(value) = value else { return false };
-        let condition = if word == IFEQ { Condition::Equal(value) } else { Condition::Different(value) };
-        let former = self.condition.replace(condition);
-        let is_same = |former| std::mem::discriminant(&former) == std::mem::discriminant(&condition);
-        match version {
-            Version::Redis7 => false,
-            Version::Redis84 => former.is_none_or(is_same),
-            Version::Valkey9 => word == IFEQ && former.is_none(),
-        }
+    /// Adds IFEQ, IFNE, IFDEQ or IFDNE. Redis takes the same one several times, and the last one counts;
+    /// Valkey takes it once.
+    fn compare(&mut self, of: OptionsOf, word: Word, operand: Option<&'a [u8]>) -> bool {
+        let (OptionsOf::Set(version), Some(operand)) = (of, operand) else { return false };
+        let Some(comparison) = Comparison::of(version, word, operand) else { return false };
+        let former = self.comparison.replace(comparison);
+        let takes_again =
+            |former: Comparison<'_>| version == Version::Redis84 && former.is_same_kind(&comparison);
+        self.presence.is_none() && former.is_none_or(takes_again)
     }
 
     fn expire(&mut self, unit: Unit, time: Option<&'a [u8]>) -> bool {
@@ -131,5 +100,12 @@ impl<'a> Options<'a> {
     pub(super) fn expires_at(&self, now_ms: i64, command: &str) -> Result<Option<i64>, Reply> {
         let Some((unit, time)) = self.expiry else { return Ok(None) };
         unit.parse_positive(time, now_ms, command).map(Some)
+    }
+    /// Returns whether the key's entry meets all conditions.
+    pub(super) fn allow(&self, entry: Option<&Entry>) -> Result<bool, Reply> {
+        if self.presence.is_some_and(|presence| !presence.holds(entry)) {
+            return Ok(false);
+        }
+        self.comparison.map_or(Ok(true), |comparison| comparison.holds(entry))
     }
 }
