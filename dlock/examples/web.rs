@@ -1,7 +1,7 @@
 //! A web service that changes an order under its lock. A request whose order is taken gets 409 with the time
 //! after which another try is worthwhile; SIGTERM ends the service and releases its locks.
 //!
-//! Run it: `cargo run --example web -- redis://127.0.0.1:6379`, then
+//! Run it: `cargo run --example web -- redis://127.0.0.1:6379 127.0.0.1:8080`, then
 //! `curl -i -X POST http://127.0.0.1:8080/orders/42/pay` twice within two seconds.
 #![allow(clippy::disallowed_methods, reason = "a live service")]
 

@@ -1,28 +1,37 @@
-//! The examples of `fence` on live servers, run as their first lines say.
+//! The examples of `fence` on live servers, run by the commands in their first lines.
 #![allow(clippy::unwrap_used, reason = "a live test")]
 
-use std::path::Path;
-use std::process::Command;
+#[path = "support/example.rs"]
+mod example;
 
+use std::path::Path;
+
+use example::{Example, Server, assert_runs_all};
 use real::servers::{MariaDb, Persistence, Postgres, Redis, Stage};
 
-/// Runs an example, which `cargo test --workspace` has built, to its end; returns the lines that it printed.
-fn run(name: &str, arguments: &[&str]) -> Vec<String> {
-    let folder = Path::new(env!("CARGO_BIN_EXE_real")).parent().unwrap().join("examples");
-    let program = folder.join(name);
-    assert!(program.exists(), "{} is missing: run `cargo build --workspace --examples`", program.display());
-    let output = Command::new(program).args(arguments).output().unwrap();
-    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(output.status.success(), "{name}: {printed}");
-    printed.lines().map(str::to_owned).collect()
+fn fence_example(name: &str) -> Example {
+    Example::read("resource/fence", name)
+}
+
+/// Runs an example to its end, with `more` arguments; returns the lines that it printed.
+fn run(example: &Example, servers: &[Server], more: &[&str]) -> Vec<String> {
+    example.run(servers, more).lines().map(str::to_owned).collect()
+}
+
+fn with_postgres(postgres: &Postgres) -> Server {
+    Server::new("postgresql", [postgres.url()])
+}
+
+fn with_redis(redis: &Redis) -> Server {
+    Server::new("redis", [redis.address()])
 }
 
 /// Runs an example on a PostgreSQL and a Redis of its own.
-fn run_with_lock(name: &str) -> Vec<String> {
+fn run_with_lock(example: &Example) -> Vec<String> {
     let stage = Stage::new().unwrap();
     let postgres = Postgres::start(&stage).unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    run(name, &[&postgres.url(), &format!("redis://{}", redis.address())])
+    run(example, &[with_postgres(&postgres), with_redis(&redis)], &[])
 }
 
 /// The examples in the documentation of `check` are compiled there.
@@ -48,7 +57,7 @@ fn a_late_report_is_dropped() {
         "the first worker came too late: its report is dropped",
         "the report is by the second worker",
     ];
-    assert_eq!(run_with_lock("report_jobs"), expected);
+    assert_eq!(run_with_lock(&fence_example("report_jobs")), expected);
 }
 
 #[test]
@@ -62,8 +71,8 @@ fn a_late_report_is_dropped_on_mysql() {
         "a broken worker: refused: no lock has granted its token",
         "the report is by the second worker",
     ];
-    let redis = format!("redis://{}", redis.address());
-    assert_eq!(run("report_jobs_mysql", &[&mariadb.url(), &redis]), expected);
+    let servers = [Server::new("mysql", [mariadb.url()]), with_redis(&redis)];
+    assert_eq!(run(&fence_example("report_jobs_mysql"), &servers, &[]), expected);
 }
 
 #[test]
@@ -75,7 +84,7 @@ fn a_late_booking_gets_409() {
         "Eve: 409 the seat is taken",
         "seat 12A is Bob's",
     ];
-    assert_eq!(run_with_lock("seat_booking"), expected);
+    assert_eq!(run_with_lock(&fence_example("seat_booking")), expected);
 }
 
 #[test]
@@ -83,16 +92,17 @@ fn a_late_buyer_is_refunded_and_the_lock_alone_sells_twice() {
     let stage = Stage::new().unwrap();
     let postgres = Postgres::start(&stage).unwrap();
     let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
-    let redis = format!("redis://{}", redis.address());
+    let example = fence_example("seat_refund");
     let fenced =
         ["Ada: refunded; charges: 1, refunds: 1", "Bob: booked; charges: 1, refunds: 0", "seat 12A is Bob's"];
-    assert_eq!(run("seat_refund", &[&postgres.url(), &redis]), fenced);
+    assert_eq!(run(&example, &[with_postgres(&postgres), with_redis(&redis)], &[]), fenced);
 
     let stage = Stage::new().unwrap();
     let postgres = Postgres::start(&stage).unwrap();
+    example.expect("With `lock-only` as a third argument the seat is sold twice");
     let sold_twice =
         ["Ada: booked; charges: 1, refunds: 0", "Bob: booked; charges: 1, refunds: 0", "seat 12A is Ada's"];
-    assert_eq!(run("seat_refund", &[&postgres.url(), &redis, "lock-only"]), sold_twice);
+    assert_eq!(run(&example, &[with_postgres(&postgres), with_redis(&redis)], &["lock-only"]), sold_twice);
 }
 
 #[test]
@@ -105,7 +115,7 @@ fn a_tick_makes_one_invoice() {
         "the third machine found the tick done",
         "1 invoice",
     ];
-    assert_eq!(run_with_lock("invoice_cron"), expected);
+    assert_eq!(run_with_lock(&fence_example("invoice_cron")), expected);
 }
 
 #[test]
@@ -121,7 +131,7 @@ fn a_queue_sends_each_mail_once() {
         "requeued: true",
         "2 mails",
     ];
-    assert_eq!(run("mail_jobs", &[&postgres.url()]), expected);
+    assert_eq!(run(&fence_example("mail_jobs"), &[with_postgres(&postgres)], &[]), expected);
 }
 
 #[test]
@@ -133,7 +143,7 @@ fn a_ledger_balances_after_a_late_transfer() {
         "first, transfer 3: refused: a newer holder posts",
         "6 lines, whose sum is 0",
     ];
-    assert_eq!(run_with_lock("ledger"), expected);
+    assert_eq!(run_with_lock(&fence_example("ledger")), expected);
 }
 
 #[test]
@@ -154,5 +164,10 @@ fn each_alternative_keeps_its_promise() {
         "advisory lock, meanwhile: Taken",
         "advisory lock, a late holder: Done",
     ];
-    assert_eq!(run("alternatives", &[&postgres.url()]), expected);
+    assert_eq!(run(&fence_example("alternatives"), &[with_postgres(&postgres)], &[]), expected);
+}
+
+#[test]
+fn each_example_is_run() {
+    assert_runs_all(include_str!("fence_examples.rs"), "fence_example", "resource/fence");
 }

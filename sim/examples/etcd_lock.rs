@@ -1,7 +1,7 @@
 //! Finds the mistake of a lock on etcd: it releases by deleting the key, whoever holds it by then. A second
 //! lock deletes the key only if it is still its own, and no schedule breaks it.
 //!
-//! `cargo run --example etcd_lock`
+//! `cargo run --features etcd --example etcd_lock`
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Finds the mistake of a lock on ZooKeeper: a client that has waited for long takes the holder for dead and
 //! deletes its node. A second lock leaves that to the end of the session, and no schedule breaks it.
 //!
-//! `cargo run --example zookeeper_lock`
+//! `cargo run --features zookeeper --example zookeeper_lock`
 
 use std::time::Duration;
 
