@@ -7,7 +7,7 @@ use std::path::Path;
 use history::VerdictKind;
 
 use super::stored::{ChaosPageError, Stored, StoredNotJudged, read};
-use crate::lab::Machine;
+use crate::lab::{Machine, Software};
 use crate::report::Table;
 
 /// The folder, in that of the reports, of the runs of one plan without and with an operator.
@@ -55,19 +55,30 @@ fn render(runs: &[Stored], operated: &[Stored]) -> String {
     text
 }
 
-/// Names the machine of all runs, their loads, and the software of each of them.
+/// Names the machine of the runs, their loads, and the software of each; counts the reports that name none.
 fn place<'a>(runs: impl Iterator<Item = &'a Stored> + Clone) -> String {
-    let Some(Stored { machine, .. }) = runs.clone().next() else { return String::new() };
-    let loads = || runs.clone().map(|run| run.machine.load_average);
-    let (least, most) = (loads().fold(f64::INFINITY, f64::min), loads().fold(0.0, f64::max));
-    let software: BTreeSet<_> = runs.clone().map(|run| run.software.to_string()).collect();
-    let software: Vec<_> = software.into_iter().map(|software| format!("{software}.\n\n")).collect();
-    let Machine { cores, processor, kernel, memory_mib, build, .. } = machine;
-    format!(
-        "{cores} cores ({processor}), {memory_mib} MiB, Linux {kernel}, load averages from {least} to {most} at \
-         the start, {build} build.\n\n{}",
-        software.concat(),
-    )
+    let machines = || runs.clone().filter_map(|run| run.machine.as_ref());
+    let mut text = String::new();
+    if let Some(machine) = machines().next() {
+        let loads = || machines().map(|machine| machine.load_average);
+        let (least, most) = (loads().fold(f64::INFINITY, f64::min), loads().fold(0.0, f64::max));
+        let Machine { cores, processor, kernel, memory_mib, build, .. } = machine;
+        // Writing to a String can't fail.
+        let _ = writeln!(
+            text,
+            "{cores} cores ({processor}), {memory_mib} MiB, Linux {kernel}, load averages from {least} to {most} \
+             at the start, {build} build.\n"
+        );
+    }
+    let software = runs.clone().filter_map(|run| run.software.as_ref());
+    for software in software.map(Software::to_string).collect::<BTreeSet<_>>() {
+        let _ = writeln!(text, "{software}.\n");
+    }
+    let unnamed = runs.clone().count() - machines().count();
+    if unnamed > 0 {
+        let _ = writeln!(text, "Reports that are older than these fields, and name no machine: {unnamed}.\n");
+    }
+    text
 }
 
 fn mutex_table(runs: &[&Stored]) -> Table {
@@ -310,5 +321,9 @@ mod tests {
         let page = render(&[serde_json::from_str(&run).unwrap()], &[]);
         assert!(page.contains("Linux 6.1, load averages from 3.5 to 3.5 at"), "{page}");
         assert!(page.contains("etcd 3.4.23; commit abc.\n"), "{page}");
+        assert!(!page.contains("name no machine"), "{page}");
+        let older = run.replace(&format!(r#""machine": {MACHINE}, "software": {SOFTWARE},"#), "");
+        let page = render(&[serde_json::from_str(&older).unwrap()], &[]);
+        assert!(page.contains("and name no machine: 1."), "{page}");
     }
 }

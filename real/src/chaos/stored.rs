@@ -67,28 +67,40 @@ pub(super) fn read(folder: &Path) -> Result<Option<Vec<Stored>>, ChaosPageError>
     let mut paths = paths.map_err(failed(folder))?;
     paths.sort();
     let mut runs: Vec<Stored> = Vec::new();
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
-        let text = fs::read_to_string(path).map_err(failed(path))?;
-        let run: Stored = serde_json::from_str(&text)
-            .map_err(|source| ChaosPageError::Report { path: path.clone(), source })?;
-        let Machine { build, .. } = &run.machine;
-        if build != "release" {
-            return Err(ChaosPageError::Build { path: path.clone(), build: build.clone() });
-        }
-        if runs.first().is_some_and(|first| !first.machine.is(&run.machine)) {
-            return Err(ChaosPageError::Other { path: path.clone(), machine: Box::new(run.machine) });
+    for path in paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+    {
+        let text = fs::read_to_string(&path).map_err(failed(&path))?;
+        let run: Stored = match serde_json::from_str(&text) {
+            Ok(run) => run,
+            Err(source) => return Err(ChaosPageError::Report { path, source }),
+        };
+        if let Some(machine) = &run.machine {
+            let first = runs.iter().find_map(|run| run.machine.as_ref());
+            belongs(machine, first, path)?;
         }
         runs.push(run);
     }
     Ok(Some(runs))
 }
 
+/// Refuses a run of a debug build, or of another machine than that of the first run.
+fn belongs(machine: &Machine, first: Option<&Machine>, path: PathBuf) -> Result<(), ChaosPageError> {
+    if machine.build != "release" {
+        return Err(ChaosPageError::Build { path, build: machine.build.clone() });
+    }
+    if first.is_some_and(|first| !first.is(machine)) {
+        return Err(ChaosPageError::Other { path, machine: Box::new(machine.clone()) });
+    }
+    Ok(())
+}
+
 /// The parts of a [`Report`] that are on the page.
 #[derive(Debug, Deserialize)]
 pub(super) struct Stored {
     pub(super) command: String,
-    pub(super) machine: Machine,
-    pub(super) software: Software,
+    /// `None` in reports that are older than this field, as is `software`.
+    pub(super) machine: Option<Machine>,
+    pub(super) software: Option<Software>,
     pub(super) configuration: StoredConfiguration,
     pub(super) faults: BTreeMap<String, u64>,
     pub(super) verdicts: BTreeMap<VerdictKind, Count>,
