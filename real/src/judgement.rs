@@ -159,7 +159,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
             VerdictKind::Stuck,
             "set --served-within, and wait until every fault has healed",
         ),
-        (!proven && !(rules.fifo && queued), VerdictKind::Unfair, no_order(rules)),
+        (!(proven || rules.fifo && queued), VerdictKind::Unfair, no_order(rules)),
         (!rules.exact, VerdictKind::TwoValid, "live events are stamped when they are recorded"),
         (!rules.exact, VerdictKind::Unheld, "live events are stamped when they are recorded"),
         (rules.servers.is_empty(), VerdictKind::Leaked, "only the lock server's own events show its keys"),

@@ -45,6 +45,8 @@ struct Work<'h> {
     /// The tasks that must run and have no commit, with the time since which they are due and the process
     /// that said so.
     due: BTreeMap<u64, (Nanos, &'h Name)>,
+    /// The process that started each task last.
+    started: BTreeMap<u64, &'h Name>,
     /// The tasks that were given up.
     dead: BTreeSet<u64>,
     /// The runs that have made a verdict.
@@ -136,7 +138,8 @@ struct Run<'h> {
 }
 
 impl<'h> Work<'h> {
-    fn start(&mut self, run: Run<'h>, process: &Name, verdicts: &mut Verdicts) {
+    fn start(&mut self, run: Run<'h>, process: &'h Name, verdicts: &mut Verdicts) {
+        self.started.insert(run.task, process);
         let committed = self.committed.get(&run.task).filter(|commit| run.by.1 > commit.by.1);
         let Some((commit, acknowledged)) = committed.and_then(|commit| Some((commit, commit.acknowledged?)))
         else {
@@ -209,7 +212,10 @@ impl<'h> Work<'h> {
                  no commit, and no policy skipped it",
                 if last == u64::MAX { String::new() } else { format!(" up to {last}") }
             );
-            verdicts.convict(VerdictKind::TaskLost, at, key, &[process], detail);
+            // The worker that ran it, and did not commit it, has a part in the loss.
+            let runner = self.started.get(&task).copied().filter(|runner| *runner != process);
+            let processes: Vec<_> = [Some(process), runner].into_iter().flatten().collect();
+            verdicts.convict(VerdictKind::TaskLost, at, key, &processes, detail);
         }
     }
 }

@@ -108,6 +108,12 @@ fn a_due_task_that_is_passed_over_is_lost() {
 }
 
 #[test]
+fn the_worker_that_ran_a_lost_task_has_a_part_in_its_loss() {
+    let verdicts = judge([(1, "a", due(7)), (2, "c", started("c", 1, 7)), (3, "b", passed(8, "done"))]);
+    assert_eq!(lines(&verdicts), ["task_lost b c"]);
+}
+
+#[test]
 fn a_commit_may_go_to_a_resource_of_its_own() {
     let write_sent = |worker: &str, token| Kind::WriteSent {
         key: "7".into(),

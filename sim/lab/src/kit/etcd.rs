@@ -1,4 +1,7 @@
-//! Plain requests to one member of etcd, which a lock with a mistake sends beside the library's transactions.
+//! Plain requests to a member of etcd, which a lock with a mistake sends beside the library's transactions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dlock::{BackendError, Claim};
 use etcd_client::{
@@ -8,11 +11,13 @@ use futures_util::FutureExt;
 use sim::clients::{channel, meaning};
 use sim::world::runtime::SimRuntime;
 
-/// A client of one member. Each request has a connection of its own.
+/// A client of the first member; counts are read from any. Each request has a connection of its own.
 #[derive(Clone)]
 pub struct Plain {
     runtime: SimRuntime,
-    address: String,
+    members: Vec<String>,
+    /// The number of the member that counts next. Clones share it.
+    counting: Arc<AtomicUsize>,
 }
 
 /// A key of the queue, and the revision of the store when it was read.
@@ -35,9 +40,9 @@ pub fn key(claim: &Claim) -> String {
 }
 
 impl Plain {
-    /// Creates the client of the member at `address`.
-    pub fn new(runtime: SimRuntime, address: &str) -> Self {
-        Self { runtime, address: address.to_owned() }
+    /// Creates the client of the `members` at these addresses.
+    pub fn new(runtime: SimRuntime, members: &[String]) -> Self {
+        Self { runtime, members: members.to_vec(), counting: Arc::default() }
     }
 
     /// Reads the claim's own key.
@@ -54,6 +59,16 @@ impl Plain {
             .with_max_create_revision(before)
             .with_limit(1);
         self.read(queue(claim), last).await
+    }
+
+    /// Returns the number of keys in the queue, the holder's included.
+    pub async fn count(&self, claim: &Claim) -> Result<u32, BackendError> {
+        // The next member counts if this one does not answer, or too late.
+        let member = self.counting.fetch_add(1, Ordering::Relaxed);
+        let options = GetOptions::new().with_prefix().with_count_only();
+        let found = self.client_of(member)?.get(queue(claim), Some(options)).await.map_err(meaning)?;
+        self.counting.store(member, Ordering::Relaxed);
+        Ok(u32::try_from(found.count()).unwrap_or(u32::MAX))
     }
 
     /// Deletes a key, or all keys with this prefix.
@@ -74,10 +89,15 @@ impl Plain {
     }
 
     fn client(&self) -> Result<Client, BackendError> {
-        let unreachable =
-            |reason: String| BackendError::Unreachable { address: self.address.clone(), reason };
-        let channel =
-            channel(&self.runtime, &self.address).map_err(|error| unreachable(error.to_string()))?;
+        self.client_of(0)
+    }
+
+    /// Returns a client of the member with this number, counted around.
+    fn client_of(&self, number: usize) -> Result<Client, BackendError> {
+        let address = self.members.get(number % self.members.len().max(1));
+        let address = address.cloned().unwrap_or_default();
+        let channel = channel(&self.runtime, &address)
+            .map_err(|error| BackendError::Unreachable { address, reason: error.to_string() })?;
         // Without a user, `from_channel` sends nothing: the future is ready at once.
         let options = ConnectOptions::new().with_require_leader(true);
         let client = Client::from_channel(channel, Some(options)).now_or_never();

@@ -16,7 +16,7 @@ use dlock::{
 use sim::world::runtime::SimRuntime;
 
 use super::Faultless;
-use super::etcd::Plain;
+use super::{etcd, zookeeper};
 use crate::wire::Wire;
 use crate::{Correct, Workplace};
 
@@ -70,8 +70,10 @@ pub struct Attempt<B: Correct = Redis<SimRuntime>> {
     backend: B,
     /// Sends commands to the first server, if that is a Redis.
     pub wire: Wire<SimRuntime>,
-    /// Sends requests to the first server, if that is a member of etcd.
-    pub etcd: Plain,
+    /// Sends requests to the servers, if they are members of etcd.
+    pub etcd: etcd::Plain,
+    /// Reads the queues of the servers, if they are a ZooKeeper ensemble.
+    pub zookeeper: zookeeper::Plain,
     /// The memory that all acquisitions of one client share.
     pub client: Arc<Memory>,
     /// The key, owner and TTL of the acquisition.
@@ -176,7 +178,8 @@ impl<B: Correct> Attempt<B> {
 struct Mistaken<B, M> {
     correct: B,
     wire: Wire<SimRuntime>,
-    etcd: Plain,
+    etcd: etcd::Plain,
+    zookeeper: zookeeper::Plain,
     client: Arc<Memory>,
     drift: dlock::DriftMargin,
     mistake: PhantomData<fn() -> M>,
@@ -194,7 +197,8 @@ pub fn lock_with<B: Correct, M: LockMistake<B>>(place: &Workplace<'_>) -> Option
     Some(AnyBackend::new(Mistaken::<B, M> {
         correct,
         wire: Wire::new(place.runtime.clone(), address),
-        etcd: Plain::new(place.runtime.clone(), address),
+        etcd: etcd::Plain::new(place.runtime.clone(), &place.servers),
+        zookeeper: zookeeper::Plain::new(place.runtime.clone(), &place.servers, place.lock.ttl),
         client: Arc::default(),
         drift: place.lock.drift,
         mistake: PhantomData,
@@ -207,6 +211,7 @@ impl<B: Clone, M> Clone for Mistaken<B, M> {
             correct: self.correct.clone(),
             wire: self.wire.clone(),
             etcd: self.etcd.clone(),
+            zookeeper: self.zookeeper.clone(),
             client: Arc::clone(&self.client),
             drift: self.drift,
             mistake: PhantomData,
@@ -251,6 +256,7 @@ impl<B: Correct, M: LockMistake<B>> Backend for Mistaken<B, M> {
             backend: self.correct.clone(),
             wire: self.wire.clone(),
             etcd: self.etcd.clone(),
+            zookeeper: self.zookeeper.clone(),
             client: Arc::clone(&self.client),
             correct: self.correct.open(claim.clone()),
             margin: self.drift.of(claim.ttl),

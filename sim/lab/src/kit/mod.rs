@@ -43,6 +43,7 @@ mod lock;
 mod store;
 mod ticks;
 mod worker;
+pub mod zookeeper;
 
 pub use jobs::{jobs, jobs_with};
 pub use lock::{Attempt, LockMistake, Memory, lock_with};

@@ -4,6 +4,7 @@
 use dlock::AnyBackend;
 use dlock::etcd::Etcd;
 use dlock::redis::Redis;
+use dlock::redlock::Redlock;
 use dlock::zookeeper::ZooKeeper;
 use futures_util::future::BoxFuture;
 use resource::http::Config;
@@ -93,16 +94,12 @@ impl Exhibit {
 
     /// Makes the lock one for readers and a writer. The first worker writes, and the others read.
     pub(super) fn of_readers(self) -> Self {
-        self.suited(|options| {
-            (options.permits, options.readers) = (None, true);
-            (options.etcd, options.cron) = Default::default();
-            // At the end of its numbers the counter ends a request for good, which no mistake here knows of.
-            options.redis.fence_start = 0;
-            for (number, worker) in options.workers.iter_mut().enumerate() {
-                with_any_lock(worker);
-                worker.shared = number > 0 && worker.mode == Default::default();
-            }
-        })
+        self.suited(with_readers)
+    }
+
+    /// As [`Exhibit::of_readers`], with readers that keep coming while the writer waits.
+    pub(super) fn of_coming_readers(self) -> Self {
+        self.suited(keep_readers_coming)
     }
 
     /// Lets one worker wait for the lock, a mutex.
@@ -130,6 +127,15 @@ impl Exhibit {
     pub(super) fn and_redlock(self, flaw: Flaw) -> Self {
         let make = |flaw: Option<Flaw>| move |place: &Workplace<'_>| on_redlock(place, flaw);
         self.and(System::REDLOCK, make(Some(flaw)), make(None))
+    }
+
+    /// Adds the library's lock on several Redis servers.
+    pub(super) fn and_library_redlock<M: LockMistake<Redlock<SimRuntime>>>(self) -> Self {
+        self.and(
+            System::REDLOCK,
+            lock_with::<Redlock<SimRuntime>, M>,
+            lock_with::<Redlock<SimRuntime>, Faultless>,
+        )
     }
 
     /// Creates an exhibit of a lock on etcd.
@@ -273,10 +279,44 @@ fn with_any_lock(worker: &mut Worker) {
     }
 }
 
+/// Lets the first worker write, and the others read, under a lock for readers and a writer.
+fn with_readers(options: &mut Options) {
+    (options.permits, options.readers) = (None, true);
+    (options.etcd, options.cron) = Default::default();
+    // At the end of its numbers the counter ends a request for good, which no mistake here knows of.
+    options.redis.fence_start = 0;
+    for (number, worker) in options.workers.iter_mut().enumerate() {
+        with_any_lock(worker);
+        worker.shared = number > 0 && worker.mode == Default::default();
+    }
+}
+
+/// Makes three workers at least read one key all the time, so that one or another has it, while the first
+/// worker waits to write. The drawn readers have long ended when a writer counts as stuck.
+fn keep_readers_coming(options: &mut Options) {
+    with_readers(options);
+    let unused = |name: &&str| options.worker(name).is_none();
+    let missing = 4_usize.saturating_sub(options.workers.len());
+    let added: Vec<_> = ["b", "c", "d"].into_iter().filter(unused).take(missing).map(Worker::new).collect();
+    options.workers.extend(added);
+    // A reader has the lock for most of its lease, and needs no renewal.
+    options.ttl = Span::from_secs(2);
+    for (number, worker) in options.workers.iter_mut().enumerate() {
+        let Worker { name, starts, check, read, writes, retry_put, .. } = worker.clone();
+        let own = Worker { name, starts, check, read, writes, retry_put, ..Worker::default() };
+        let deadline = Span::from_secs(60);
+        *worker = match number {
+            // Asks when the readers are there.
+            0 => Worker { starts: starts.plus(Span::from_secs(2)), deadline, ..own },
+            _ => Worker { shared: true, rounds: 60, work: Span::from_secs(1), deadline, ..own },
+        };
+    }
+}
+
 /// Lets `waiters` workers wait for a mutex.
 fn wait_in_queue(options: &mut Options, waiters: u32) {
     (options.permits, options.readers, options.waiters_max) = (None, false, Some(waiters));
-    options.cron = Default::default();
+    (options.etcd, options.cron) = Default::default();
     // A waiter may wait for a dead one, too.
     options.within = options.within.map(|within| within.max(Span::from_secs(10)));
     options.workers.iter_mut().for_each(only_locking);

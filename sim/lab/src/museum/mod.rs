@@ -28,6 +28,7 @@ mod forgets_on_restart;
 mod header_revision;
 mod ignores_version;
 mod inner_release;
+mod job_outlives_worker;
 mod late_loss;
 mod lease_id_token;
 mod lease_is_truth;
@@ -301,7 +302,9 @@ mutants! {
     RenewDeadline = "renew-deadline", R19 in renew_deadline,
         from "elections whose `renewDeadline` is not below `leaseDuration`", shows [Verdict::Unheld]
         => Exhibit::redis::<renew_deadline::RenewDeadline>()
+            .and_library_redlock::<renew_deadline::RenewDeadline>()
             .and_etcd::<renew_deadline::RenewDeadline>()
+            .and_zookeeper::<renew_deadline::RenewDeadline>()
             .suited(renew_deadline::campaign),
     /// An observer of an election asks the primary and a replica, and believes the last answer.
     StaleObserver = "stale-observer", R20 in stale_observer,
@@ -316,11 +319,13 @@ mutants! {
     /// A reader in a queue goes in behind a reader that waits for a writer.
     ReaderBehindReader = "reader-behind-reader", R18 in reader_behind_reader,
         from "common where readers look at the entry ahead", shows [Verdict::TwoValid]
-        => Exhibit::etcd::<reader_behind_reader::ReaderBehindReader>().of_readers(),
+        => Exhibit::etcd::<reader_behind_reader::ReaderBehindReader>()
+            .and_zookeeper::<reader_behind_reader::ReaderBehindReader>()
+            .of_readers(),
     /// Readers go in while a writer waits: if they keep coming, it is never served.
     ReadersFirst = "readers-first", R30 in readers_first,
         from "Courtois, Heymans, Parnas: the first problem", shows [Verdict::Stuck]
-        => Exhibit::redis::<readers_first::ReadersFirst>().counting().of_readers(),
+        => Exhibit::redis::<readers_first::ReadersFirst>().counting().of_coming_readers(),
     /// A reentrant lock does not count its sections: the first one to leave releases it.
     InnerRelease = "inner-release", R21 in inner_release,
         from "common where \"acquired already\" is a flag", shows [Verdict::AfterRelease]
@@ -337,14 +342,17 @@ mutants! {
     /// A waiter counts the queue, and joins it in another request: more wait than may.
     CountThenQueue = "count-then-queue", R25 in count_then_queue,
         from "limits that are checked before they are used: `LLEN`, then `RPUSH`", shows [Verdict::Crowded]
-        => Exhibit::redis::<count_then_queue::CountThenQueue>().of_queue(),
+        => Exhibit::redis::<count_then_queue::CountThenQueue>()
+            .and_etcd::<count_then_queue::CountThenQueue>()
+            .and_zookeeper::<count_then_queue::CountThenQueue>()
+            .of_queue(),
     /// A waiter need not ask again to keep its place: one that dies holds up all behind it.
     PatientDead = "patient-dead", R26 in patient_dead,
         from "queues in a list of Redis whose head has the lock", shows [Verdict::Idle, Verdict::Stuck]
         => Exhibit::redis::<patient_dead::PatientDead>().of_long_queue(),
     /// A worker takes a job off the queue before it runs it: if it dies, the job is lost.
     PopAndLose = "pop-and-lose", R31 in pop_and_lose,
-        from "`LPOP`; Celery without `acks_late`", shows [Verdict::TaskLost]
+        from "`LPOP`; Celery without `acks_late`", shows [Verdict::TaskLost], found by "job outlives worker"
         => Exhibit::own_worker(pop_and_lose::pop, pop_and_lose::keep)
             .only_on(System::REDIS)
             .suited(pop_and_lose::work_on_jobs),

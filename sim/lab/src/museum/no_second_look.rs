@@ -23,7 +23,7 @@ impl WorkerMistake for NoSecondLook {
 
 /// Makes all drawn workers share results.
 pub(super) fn fly(options: &mut Options) {
-    options.permits = None;
+    (options.permits, options.cron) = Default::default();
     for worker in options.workers.iter_mut() {
         let Worker { name, starts, rounds, key, think, deadline, work, ttl, .. } = worker.clone();
         let mode = WorkerMode::new("single_flight");

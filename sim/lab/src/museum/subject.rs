@@ -10,6 +10,7 @@ use sim::{
 };
 
 use super::Mutant;
+use super::job_outlives_worker::job_outlives_worker;
 use crate::{Arm, Lab, Options, System, validate};
 
 /// The laboratory in one arm, with one mistake or none.
@@ -121,6 +122,7 @@ impl Subject for Museum {
         sim.check("own token", own_token());
         sim.check("own key", own_key());
         sim.check("holder accepted", holder_accepted());
+        sim.check("job outlives worker", job_outlives_worker());
         let Some(mutant) = self.mutant(options)? else { return self.lab.build(options, sim) };
         let (exhibit, mut options) = (mutant.exhibit(), options.clone());
         if self.is_twin {
