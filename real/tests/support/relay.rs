@@ -87,7 +87,7 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, loss: Loss) {
             Read::Request(0) | Read::Answer(0) => return,
             Read::Answer(count) => drop(client.write_all(&answer[..count]).await),
             Read::Request(count) => {
-                let lost = count_down(&loss);
+                let lost = if closes_statements(&request[..count]) { None } else { count_down(&loss) };
                 if lost == Some(Lost::Request) {
                     break;
                 }
@@ -106,6 +106,20 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, loss: Loss) {
     }
 }
 
+/// Returns true if the piece only closes prepared statements of PostgreSQL (`Close` and `Sync`). A client sends
+/// it at any time after it has dropped a statement, alone or together with the next request: counted, the same
+/// transaction would have more requests in one run than in another.
+fn closes_statements(mut piece: &[u8]) -> bool {
+    let mut closes = false;
+    while let [tag @ (b'C' | b'S'), a, b, c, d, ..] = *piece {
+        let length = u32::from_be_bytes([a, b, c, d]) as usize;
+        // The length counts itself, but not the tag.
+        let Some(rest) = piece.get(1 + length..).filter(|_| length >= 4) else { return false };
+        (closes, piece) = (closes || tag == b'C', rest);
+    }
+    closes && piece.is_empty()
+}
+
 /// Counts a request; returns the message to lose now.
 fn count_down(loss: &Loss) -> Option<Lost> {
     let mut loss = loss.lock().unwrap();
@@ -119,5 +133,20 @@ fn count_down(loss: &Loss) -> Option<Lost> {
             None
         }
         None => None,
+    }
+}
+
+#[test]
+fn only_pieces_that_close_statements_alone_are_not_counted() {
+    let message = |tag: u8, body: &[u8]| {
+        [&[tag][..], &(u32::try_from(body.len()).unwrap() + 4).to_be_bytes(), body].concat()
+    };
+    let (close, sync) = (message(b'C', b"Ss1\0"), message(b'S', b""));
+    let query = message(b'Q', b"COMMIT\0");
+    assert!(closes_statements(&[close.clone(), sync.clone()].concat()));
+    assert!(closes_statements(&[close.clone(), sync.clone(), close.clone(), sync.clone()].concat()));
+    for counted in [query.clone(), sync.clone(), [close, sync, query].concat(), vec![b'C', 0, 0], Vec::new()]
+    {
+        assert!(!closes_statements(&counted), "{counted:?}");
     }
 }
