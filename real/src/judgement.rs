@@ -29,7 +29,7 @@ pub struct Judgement {
     judged: usize,
 }
 
-/// What is known of the queue of a lock's waiters.
+/// The order in which a lock serves its waiters, as far as the audit may rely on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queue {
     /// Nothing, or there is none.
@@ -59,7 +59,7 @@ impl Judgement {
         Self::of_queue(history, if fifo { Queue::Reported } else { Queue::Unknown }, served_within)
     }
 
-    /// As [`Judgement::of`], with what is known of the queue.
+    /// Judges as [`Judgement::of`] does, and relies on `queue` for the order and the number of waiters.
     pub fn of_queue(history: &[Event], queue: Queue, served_within: Option<Duration>) -> Self {
         let end = history.last().map_or(Nanos(0), |event| event.at);
         let healed_at = served_within.and(healed_at(history));

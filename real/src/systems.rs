@@ -39,7 +39,7 @@ impl System {
         self.into()
     }
 
-    /// Returns what is known of the queue of its waiters.
+    /// Returns the order in which it serves its waiters.
     pub fn queue(self) -> Queue {
         match self {
             Self::Redis | Self::Redlock => Queue::Unknown,

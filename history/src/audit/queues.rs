@@ -40,7 +40,7 @@ pub(super) struct Queues<'h> {
     stopped: BTreeSet<&'h Name>,
 }
 
-/// What a client has told of its request.
+/// A request, as the events of its client show it.
 struct Request<'h> {
     process: &'h Name,
     /// The last place that it reported while it waited.
@@ -159,7 +159,7 @@ impl<'h> Request<'h> {
 /// Convicts grants that were reported before those of earlier places, whose entries existed until later.
 fn judge_order<'h>(key: &Name, entries: &mut [Entry<'h>], verdicts: &mut Verdicts) {
     entries.sort_by_key(|entry| entry.acquired.at);
-    // Of the entries that were granted later, the one at the first place.
+    // The entry at the lowest place among those that were granted later.
     let mut first: Option<&Entry<'h>> = None;
     for simultaneous in entries.chunk_by(|one, other| one.acquired.at == other.acquired.at).rev() {
         for served in simultaneous {

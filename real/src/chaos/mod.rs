@@ -1,10 +1,10 @@
 //! The long run: workers on live servers, and a fault every few seconds, drawn from a seed.
 //!
 //! [`Plan`] has the faults and their times, all drawn before the run begins. `deployment.rs` holds the
-//! servers, workers and links, and strikes and heals each [`Fault`]. [`run`] carries out the plan, then heals
-//! everything and waits until every worker has been served again: first safety, then liveness. `operator.rs`
-//! raises counters that were lost, if the run has an operator. The histories
-//! of the processes and the faults, which are events too, are merged and judged: [`Report`].
+//! servers, workers and links, and strikes and heals each [`Fault`]; `timeline.rs` keeps their order. [`run`]
+//! carries out the plan, then heals everything and waits until every worker has been served again: first
+//! safety, then liveness. `operator.rs` raises counters that were lost, if the run has an operator. The
+//! histories of the processes and the faults, which are events too, are merged and judged: [`Report`].
 //!
 //! Workers reach the servers and the resource through proxies, so that any link can fail and the run needs no
 //! root.

@@ -185,7 +185,7 @@ fn primitive_table(runs: &[&Stored]) -> Table {
     table
 }
 
-/// Compares what the resource answered once a Redis had lost its data, without and with an operator.
+/// Compares the resource's answers after a Redis had lost its data, without and with an operator.
 fn operator_table(runs: &[Stored]) -> Table {
     let mut table =
         Table::new("", &["operator", "faults", "writes accepted since", "writes and claims refused since"]);
@@ -231,8 +231,8 @@ const ABOUT_OPERATOR: &str = "## An operator raises lost counters
 
 A Redis that has lost its data counts tokens from 1 again, and the resource refuses them. With `--raise` an operator
 follows each such Redis, by `real raise`, and the run ends once every worker has written again; otherwise it is not as
-expected. These runs have the same plan; since means: since the last time that the Redis had lost its data and ran
-again, with the operator since its counter was raised.
+expected. Both runs have the same plan. The last two columns count from the last time that the Redis ran again without
+its data; with the operator, from the time at which its counter was raised.
 ";
 
 #[cfg(test)]

@@ -165,13 +165,13 @@ fn replace_all(arguments: &[String], servers: &[Server]) -> Result<Vec<String>, 
     }
 }
 
-/// What `cargo run` gets.
+/// The arguments of `cargo run` in a first line.
 #[derive(Default)]
 struct CargoRun {
     example: String,
     features: Vec<String>,
     all_features: bool,
-    /// Those of the program.
+    /// The arguments of the program.
     arguments: Vec<String>,
 }
 
