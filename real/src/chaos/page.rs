@@ -19,8 +19,8 @@ const OPERATOR: &str = "operator";
 ///
 /// [`ChaosPageError`].
 pub fn page(folder: &Path) -> Result<Option<String>, ChaosPageError> {
-    let Some(runs) = read(folder)? else { return Ok(None) };
-    let operated = read(&folder.join(OPERATOR))?.unwrap_or_default();
+    let Some(runs) = read(folder, &[])? else { return Ok(None) };
+    let operated = read(&folder.join(OPERATOR), &runs)?.unwrap_or_default();
     Ok(Some(render(&runs, &operated)))
 }
 
@@ -295,7 +295,7 @@ mod tests {
     fn error_of(files: &[(&str, &str)]) -> String {
         let name = format!("chaos-page-{}-{}", std::process::id(), files[0].0);
         let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).unwrap();
+        fs::create_dir_all(folder.join(OPERATOR)).unwrap();
         for (name, text) in files {
             fs::write(folder.join(name), text).unwrap();
         }
@@ -316,6 +316,8 @@ mod tests {
         let other = run.replace(r#""kernel": "6.1""#, r#""kernel": "6.2""#);
         let error = error_of(&[("a.json", &run), ("b.json", &other)]);
         assert!(error.contains("b.json: made on another machine") && error.contains("Linux 6.2"), "{error}");
+        let error = error_of(&[("a.json", &run), ("operator/b.json", &other)]);
+        assert!(error.contains("operator/b.json: made on another machine"), "{error}");
         let error = error_of(&[("debug.json", &run.replace("release", "debug"))]);
         assert!(error.contains("debug.json: made by a debug build"), "{error}");
         let page = render(&[serde_json::from_str(&run).unwrap()], &[]);

@@ -49,12 +49,13 @@ pub enum ChaosPageError {
     },
 }
 
-/// Reads the reports in `folder`; `None` if there is no folder.
+/// Reads the reports in `folder`, which must be of the machine that the reports `before` are of; `None` if
+/// there is no folder.
 ///
 /// # Errors
 ///
 /// [`ChaosPageError`].
-pub(super) fn read(folder: &Path) -> Result<Option<Vec<Stored>>, ChaosPageError> {
+pub(super) fn read(folder: &Path, before: &[Stored]) -> Result<Option<Vec<Stored>>, ChaosPageError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| ChaosPageError::File { path, source }
@@ -75,7 +76,7 @@ pub(super) fn read(folder: &Path) -> Result<Option<Vec<Stored>>, ChaosPageError>
             Err(source) => return Err(ChaosPageError::Report { path, source }),
         };
         if let Some(machine) = &run.machine {
-            let first = runs.iter().find_map(|run| run.machine.as_ref());
+            let first = before.iter().chain(&runs).find_map(|run| run.machine.as_ref());
             belongs(machine, first, path)?;
         }
         runs.push(run);

@@ -106,9 +106,9 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, loss: Loss) {
     }
 }
 
-/// Returns true if the piece only closes prepared statements of PostgreSQL (`Close` and `Sync`). A client sends
-/// it at any time after it has dropped a statement, alone or together with the next request: counted, the same
-/// transaction would have more requests in one run than in another.
+/// Returns true if the piece only closes prepared statements of PostgreSQL (`Close` and `Sync`). A client
+/// sends it at any time after it has dropped a statement, alone or together with the next request: counted,
+/// the same transaction would have more requests in one run than in another.
 fn closes_statements(mut piece: &[u8]) -> bool {
     let mut closes = false;
     while let [tag @ (b'C' | b'S'), a, b, c, d, ..] = *piece {
