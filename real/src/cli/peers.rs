@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use files::Parents;
 use real::lab::{Machine, keep, try_keep};
-use real::peers::measure::Configuration;
+use real::peers::results::Configuration;
 use real::peers::{compare, page};
 
 use super::metrics::MetricsArgs;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use dlock::TokioRuntime;
 
-use super::OPTIONAL;
-use super::measure::{PARTS, Results, TAKES};
+use super::entries::OPTIONAL;
+use super::measure::{PARTS, TAKES};
+use super::results::Results;
 
 /// Why the page can't be made.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,36 @@
+//! The arms: the scenarios of a run, each with its number of contenders.
+
+use super::results::Configuration;
+use super::slice::{Scenario, WRITES};
+
+/// Returns the arms, in the order in which each round measures them.
+pub(super) fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
+    let hot = configuration.contenders.iter().map(|contenders| (Scenario::Hot, *contenders));
+    let space = [(Scenario::Space, configuration.tasks), (Scenario::Take, configuration.takers)];
+    let fewest = configuration.contenders.iter().min().copied();
+    let others = [(Scenario::Permit, Scenario::Crowd), (Scenario::Read, Scenario::Mixed)];
+    let others = others.into_iter().flat_map(|(alone, together)| {
+        [(alone, 1)].into_iter().chain(fewest.map(|contenders| (together, contenders)))
+    });
+    [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).chain(others).collect()
+}
+
+/// Returns the title of an arm's table.
+pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
+    match scenario {
+        Scenario::Uncontended => "Acquire and release, one client, nobody contends".to_owned(),
+        Scenario::Hot => format!("{contenders} contenders on one key"),
+        Scenario::Space => {
+            format!("Acquire and release, {contenders} at the same time, each time another key")
+        }
+        Scenario::Take => format!("Acquire alone, {contenders} at the same time, each time another key"),
+        Scenario::Permit => "A permit of a semaphore, one client, nobody contends".to_owned(),
+        Scenario::Crowd => format!("{contenders} contenders for the permits of one semaphore"),
+        Scenario::Read => "Acquire for reading and release, one client, nobody contends".to_owned(),
+        Scenario::Mixed => {
+            format!(
+                "{contenders} contenders for a lock of readers and a writer, one round in {WRITES} writes"
+            )
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The peers of a run, and the scenarios of each.
+
+use std::slice::from_ref;
+use std::time::Duration;
+
+use dlock::TokioRuntime;
+
+use super::raw_redis::Acquires;
+use super::slice::{Peer, Scenario};
+use super::{PeerError, elections, foreign, ours, permits, raw_etcd, raw_redis};
+use crate::servers::{EtcdCluster, Redis, ZooKeeper};
+use crate::systems::System;
+
+/// Our lock on Redis over TLS, by the name of its row.
+pub(super) const SECURED: &str = "dlock, Redis over TLS";
+
+/// Our lock on Redis with requests that demand no token, by the name of its row.
+pub(super) const UNFENCED: &str = "dlock, Redis, without a token";
+
+/// The names of the peers that can be left out.
+pub(super) const OPTIONAL: [&str; 6] =
+    ["redis-py", "node-redlock", "rslock", "kazoo", "kazoo's Election", "redis-semaphore"];
+
+/// One peer and its scenarios.
+pub(super) struct Entry {
+    pub(super) peer: Box<dyn Peer>,
+    /// The place of its rows in the tables.
+    pub(super) place: usize,
+    pub(super) scenarios: &'static [Scenario],
+}
+
+/// The scenarios of our locks on Redis.
+const EVERY: &[Scenario] = &[
+    Scenario::Uncontended,
+    Scenario::Hot,
+    Scenario::Space,
+    Scenario::Take,
+    Scenario::Permit,
+    Scenario::Crowd,
+    Scenario::Read,
+    Scenario::Mixed,
+];
+
+/// The scenarios of our locks on systems with a queue.
+const QUEUE: &[Scenario] = &[
+    Scenario::Uncontended,
+    Scenario::Hot,
+    Scenario::Space,
+    Scenario::Permit,
+    Scenario::Crowd,
+    Scenario::Read,
+    Scenario::Mixed,
+];
+
+/// The scenarios of kazoo's locks, those of readers and a writer included.
+const KAZOO: &[Scenario] =
+    &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Read, Scenario::Mixed];
+
+const PERMITS: &[Scenario] = &[Scenario::Permit, Scenario::Crowd];
+
+const UNCONTENDED_ARMS: &[Scenario] = &[Scenario::Uncontended, Scenario::Space, Scenario::Take];
+
+const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space];
+
+/// Lists the peers. Those that share a server are neighbours, so that they are measured one right after the
+/// other.
+pub(super) fn enter(
+    redis: &Redis,
+    secured: ours::Ours,
+    etcd: &EtcdCluster,
+    zookeeper: &ZooKeeper,
+    without: &[String],
+    missing: &mut Vec<(&'static str, String)>,
+) -> Vec<Entry> {
+    let (server, keeper) = (redis.address(), zookeeper.address());
+    let mut entries = Vec::new();
+    let mut add = |peer: Box<dyn Peer>, scenarios: &'static [Scenario]| {
+        let place = entries.len();
+        entries.push(Entry { peer, place, scenarios });
+    };
+    let ours = |name, system, servers: &[String]| {
+        let (servers, busy_poll) = (servers.to_vec(), TokioRuntime::BUSY_POLL);
+        Box::new(ours::Ours { name, system, servers, tls_roots: None, busy_poll, fenced: true })
+    };
+    let mut foreign = |name: &str, start: &dyn Fn() -> Result<foreign::Foreign, PeerError>| {
+        if without.iter().any(|left_out| left_out == name) {
+            return None;
+        }
+        let started = start();
+        started
+            .map_err(|error| {
+                if let PeerError::Missing { name, why } = error {
+                    missing.push((name, why))
+                }
+            })
+            .ok()
+    };
+    add(Box::new(raw_redis::SocketEvalsha { server: server.clone() }), &[Scenario::Uncontended]);
+    for acquires in [Acquires::Evalsha, Acquires::Set] {
+        add(Box::new(raw_redis::RedisCrate { server: server.clone(), acquires }), &[Scenario::Uncontended]);
+    }
+    add(ours("dlock, Redis", System::Redis, from_ref(&server)), EVERY);
+    let mut sleepy = ours("dlock, Redis, never polling", System::Redis, from_ref(&server));
+    sleepy.busy_poll = Duration::ZERO;
+    add(sleepy, EVERY);
+    add(Box::new(secured), UNCONTENDED_ARMS);
+    let mut unfenced = ours(UNFENCED, System::Redis, from_ref(&server));
+    unfenced.fenced = false;
+    add(unfenced, UNCONTENDED_ARMS);
+    add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
+    for peer in [
+        foreign("redis-py", &|| foreign::redis_py(&server)),
+        foreign("node-redlock", &|| foreign::node_redlock(&server)),
+        foreign("rslock", &|| foreign::rslock(&server)),
+    ] {
+        peer.into_iter().for_each(|peer| add(Box::new(peer), LOCK));
+    }
+    add(Box::new(permits::Redisson { server: server.clone() }), PERMITS);
+    if let Some(peer) = foreign("redis-semaphore", &|| foreign::redis_semaphore(&server)) {
+        add(Box::new(peer), PERMITS);
+    }
+    let members = etcd.addresses();
+    add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
+    add(ours("dlock, etcd", System::Etcd, &members), QUEUE);
+    add(Box::new(raw_etcd::LockService { members: members.clone() }), LOCK);
+    let election = |name, system, servers| Box::new(elections::OurElection { name, system, servers });
+    add(election("dlock, etcd, election", System::Etcd, members.clone()), &[Scenario::Uncontended]);
+    add(Box::new(elections::ElectionService { members }), &[Scenario::Uncontended]);
+    add(ours("dlock, ZooKeeper", System::Zookeeper, from_ref(&keeper)), QUEUE);
+    if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
+        add(Box::new(peer), KAZOO);
+    }
+    add(
+        election("dlock, ZooKeeper, election", System::Zookeeper, vec![keeper.clone()]),
+        &[Scenario::Uncontended],
+    );
+    if let Some(peer) = foreign("kazoo's Election", &|| foreign::kazoo_election(&keeper)) {
+        add(Box::new(peer), &[Scenario::Uncontended]);
+    }
+    entries
+}
