@@ -7,7 +7,7 @@ use dlock::TokioRuntime;
 
 use super::raw_redis::Acquires;
 use super::slice::{Peer, Scenario};
-use super::{PeerError, elections, foreign, ours, permits, raw_etcd, raw_redis};
+use super::{PeerError, elections, foreign, ours, raw_etcd, raw_redis, redisson};
 use crate::servers::{EtcdCluster, Redis, ZooKeeper};
 use crate::systems::System;
 
@@ -39,6 +39,7 @@ const EVERY: &[Scenario] = &[
     Scenario::Crowd,
     Scenario::Read,
     Scenario::Mixed,
+    Scenario::Nested,
 ];
 
 /// The scenarios of our locks on systems with a queue.
@@ -55,6 +56,10 @@ const QUEUE: &[Scenario] = &[
 /// The scenarios of kazoo's locks, those of readers and a writer included.
 const KAZOO: &[Scenario] =
     &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Read, Scenario::Mixed];
+
+/// The scenarios of Redisson's semaphore and locks.
+const REDISSON: &[Scenario] =
+    &[Scenario::Permit, Scenario::Crowd, Scenario::Read, Scenario::Mixed, Scenario::Nested];
 
 const PERMITS: &[Scenario] = &[Scenario::Permit, Scenario::Crowd];
 
@@ -115,7 +120,7 @@ pub(super) fn enter(
     ] {
         peer.into_iter().for_each(|peer| add(Box::new(peer), LOCK));
     }
-    add(Box::new(permits::Redisson { server: server.clone() }), PERMITS);
+    add(Box::new(redisson::Redisson { server: server.clone() }), REDISSON);
     if let Some(peer) = foreign("redis-semaphore", &|| foreign::redis_semaphore(&server)) {
         add(Box::new(peer), PERMITS);
     }

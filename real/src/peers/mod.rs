@@ -2,7 +2,7 @@
 //!
 //! Each peer does the same work in small slices, all in turns, so that disturbances of the machine affect all
 //! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `raw_redis`,
-//! `raw_etcd`, `permits`, `elections` and `foreign` are the peers, `entries` lists them, and `arms` lists what
+//! `raw_etcd`, `redisson`, `elections` and `foreign` are the peers, `entries` lists them, and `arms` lists what
 //! is measured. `cores` pins the Redis and its client to different cores where single requests are timed.
 //! [`measure`] runs the slices and combines them into [`results`], [`targets`] compares these with the
 //! targets, `table` shows them, and `page` makes docs/peers.md of them.
@@ -15,9 +15,9 @@ mod foreign;
 pub mod measure;
 mod ours;
 mod page;
-mod permits;
 mod raw_etcd;
 mod raw_redis;
+mod redisson;
 pub mod results;
 pub mod slice;
 mod table;

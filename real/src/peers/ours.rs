@@ -86,6 +86,7 @@ async fn measure<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result
         Scenario::Uncontended | Scenario::Permit | Scenario::Read => uncontended::<B, K>(lock, job).await,
         Scenario::Hot | Scenario::Crowd | Scenario::Mixed => hot(lock, job).await,
         Scenario::Space | Scenario::Take => space::<B, K>(lock, job).await,
+        Scenario::Nested => nested(lock, job).await,
     }
 }
 
@@ -100,6 +101,26 @@ async fn uncontended<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Re
         let handle = K::acquire(lock, &key, is_shared, called + ACQUIRE_TIMEOUT).await?;
         let granted = runtime.now();
         handle.release().await?;
+        slice.acquire_ns.push(nanos(granted.saturating_since(called)));
+        slice.release_ns.push(nanos(runtime.now().saturating_since(granted)));
+    }
+    slice.elapsed_ns = nanos(runtime.now().saturating_since(begun));
+    Ok(slice)
+}
+
+/// Acquires the lock twice in one scope, and leaves both sections, repeatedly.
+async fn nested<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+    let (runtime, scope) = (lock.backend().runtime(), lock.scope());
+    let key = LockKey::new(&job.name, "0")?;
+    let begun = runtime.now();
+    let mut slice = Slice { completed: job.operations, ..Slice::default() };
+    for _ in 0..job.operations {
+        let called = runtime.now();
+        let outer = scope.acquire(&key, called + ACQUIRE_TIMEOUT).await?;
+        let inner = scope.acquire(&key, called + ACQUIRE_TIMEOUT).await?;
+        let granted = runtime.now();
+        inner.leave().await?;
+        outer.leave().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
         slice.release_ns.push(nanos(runtime.now().saturating_since(granted)));
     }

@@ -15,8 +15,7 @@ pub struct Job {
     /// The prefix of the keys, `NAME:0` and so on; different for each slice, so that none finds the locks of
     /// another.
     pub name: String,
-    /// The number of operations, for [`Scenario::Uncontended`], [`Scenario::Permit`] and
-    /// [`Scenario::Read`].
+    /// The number of operations, for the scenarios of one client.
     pub operations: u64,
     /// The number of contenders, for the scenarios with several.
     pub contenders: u64,
@@ -58,12 +57,15 @@ pub enum Scenario {
     /// Many contenders for one lock of readers and a writer, of whose rounds one in [`WRITES`] writes, and
     /// which work as in [`Scenario::Hot`].
     Mixed,
+    /// One client acquires a reentrant lock and acquires it again while it holds it, and releases both
+    /// acquires, repeatedly. The two acquires are timed as one, and so are the releases.
+    Nested,
 }
 
 impl Scenario {
     /// Returns true if the requests of one client are timed singly, so that the placement of threads counts.
     pub(super) fn is_single(self) -> bool {
-        matches!(self, Self::Uncontended | Self::Permit | Self::Read)
+        matches!(self, Self::Uncontended | Self::Permit | Self::Read | Self::Nested)
     }
 
     /// Returns true if each acquire and release is timed.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::arms::title;
+use super::arms::{note, title};
 use super::results::{Results, Row};
 use super::targets::{REDIS, Target, is_rate_tie, overlap};
 
@@ -36,6 +36,9 @@ fn table(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let ours = rows.iter().find(|row| row.peer == REDIS).unwrap_or(first);
     let mut text = format!("## {}\n\n", title(first.scenario, first.contenders));
+    if let Some(note) = note(first.scenario) {
+        text += &format!("{note}\n\n");
+    }
     let is_timed = first.scenario.is_timed();
     if is_timed {
         text += "| | acquire p50 | p99 | release p50 | p99 | locks a second | acquire p50, ratio | locks, \

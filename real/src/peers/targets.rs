@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::entries::{SECURED, UNFENCED};
-use super::permits;
+use super::redisson;
 use super::results::{Results, Row};
 use super::slice::Scenario;
 
@@ -164,9 +164,9 @@ impl Results {
         let demand = format!(
             "Redis, a permit of a semaphore, acquire p50, nobody contends: at most 1.15 times {}, never \
              polling",
-            permits::NAME
+            redisson::NAME
         );
-        at_most(demand, p50(SLEEPY), p50(permits::NAME), 1.15)
+        at_most(demand, p50(SLEEPY), p50(redisson::NAME), 1.15)
     }
 
     fn row(&self, scenario: Scenario, peer: &str) -> Option<&Row> {
@@ -265,7 +265,7 @@ pub(super) mod tests {
             row(Scenario::Take, 1, REDIS, 0, 150_000.0),
             row(Scenario::Take, 1, BENCHMARK, 0, 160_000.0),
             row(Scenario::Permit, 1, SLEEPY, 58, 1.0),
-            row(Scenario::Permit, 1, permits::NAME, 50, 1.0),
+            row(Scenario::Permit, 1, redisson::NAME, 50, 1.0),
         ];
         let (machine, software) = (Machine::this(), Software::this());
         Results { command: String::new(), machine, software, configuration, rows, missing: Vec::new() }
