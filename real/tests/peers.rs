@@ -83,6 +83,8 @@ fn every_peer_has_its_row_in_every_arm() {
         assert_eq!(of(scenario), shared, "{scenario}");
     }
     assert_eq!(of("nested"), redisson);
+    // Its peer is fetched.
+    assert_eq!(of("several"), redis);
     // All 20 operations are timed, and every target is judged.
     let uncontended = rows.iter().filter(|row| row["scenario"] == "uncontended");
     for row in uncontended {

@@ -1,7 +1,7 @@
 //! The arms: the scenarios of a run, each with its number of contenders.
 
 use super::results::Configuration;
-use super::slice::{Scenario, WRITES};
+use super::slice::{KEYS, Scenario, WRITES};
 
 /// Returns the arms, in the order in which each round measures them.
 pub(super) fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
@@ -12,7 +12,7 @@ pub(super) fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
     let others = others.into_iter().flat_map(|(alone, together)| {
         [(alone, 1)].into_iter().chain(fewest.map(|contenders| (together, contenders)))
     });
-    let single = [Scenario::Nested].map(|scenario| (scenario, 1));
+    let single = [Scenario::Nested, Scenario::Several].map(|scenario| (scenario, 1));
     [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).chain(others).chain(single).collect()
 }
 
@@ -36,6 +36,7 @@ pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
         Scenario::Nested => {
             "A reentrant lock, one acquire inside another, one client, nobody contends".to_owned()
         }
+        Scenario::Several => format!("{KEYS} keys at once, one client, nobody contends"),
     }
 }
 
@@ -46,6 +47,12 @@ pub(super) fn note(scenario: Scenario) -> Option<&'static str> {
             "The two acquires are timed together, and so are the two releases. Redisson counts the acquires \
              on the server, one request for each. Ours counts the nested one in the client: it shares the \
              lease and its token, and sends nothing.",
+        ),
+        Scenario::Several => Some(
+            "node-redlock sends its keys in one script, which takes all of them or none; who waits asks \
+             again. Ours acquires one key after the other, in an order that all clients share: each key has \
+             its queue of waiters and its token, and no two clients wait for each other. It releases them \
+             at the same time.",
         ),
         _ => None,
     }

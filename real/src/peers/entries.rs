@@ -40,9 +40,10 @@ const EVERY: &[Scenario] = &[
     Scenario::Read,
     Scenario::Mixed,
     Scenario::Nested,
+    Scenario::Several,
 ];
 
-/// The scenarios of our locks on systems with a queue.
+/// The scenarios of our locks on systems with a queue, and of kazoo's.
 const QUEUE: &[Scenario] = &[
     Scenario::Uncontended,
     Scenario::Hot,
@@ -53,10 +54,6 @@ const QUEUE: &[Scenario] = &[
     Scenario::Mixed,
 ];
 
-/// The scenarios of kazoo's locks, those of readers and a writer included.
-const KAZOO: &[Scenario] =
-    &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Read, Scenario::Mixed];
-
 /// The scenarios of Redisson's semaphore and locks.
 const REDISSON: &[Scenario] =
     &[Scenario::Permit, Scenario::Crowd, Scenario::Read, Scenario::Mixed, Scenario::Nested];
@@ -64,6 +61,8 @@ const REDISSON: &[Scenario] =
 const PERMITS: &[Scenario] = &[Scenario::Permit, Scenario::Crowd];
 
 const UNCONTENDED_ARMS: &[Scenario] = &[Scenario::Uncontended, Scenario::Space, Scenario::Take];
+
+const REDLOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Several];
 
 const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space];
 
@@ -113,12 +112,12 @@ pub(super) fn enter(
     unfenced.fenced = false;
     add(unfenced, UNCONTENDED_ARMS);
     add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
-    for peer in [
-        foreign("redis-py", &|| foreign::redis_py(&server)),
-        foreign("node-redlock", &|| foreign::node_redlock(&server)),
-        foreign("rslock", &|| foreign::rslock(&server)),
+    for (peer, scenarios) in [
+        (foreign("redis-py", &|| foreign::redis_py(&server)), LOCK),
+        (foreign("node-redlock", &|| foreign::node_redlock(&server)), REDLOCK),
+        (foreign("rslock", &|| foreign::rslock(&server)), LOCK),
     ] {
-        peer.into_iter().for_each(|peer| add(Box::new(peer), LOCK));
+        peer.into_iter().for_each(|peer| add(Box::new(peer), scenarios));
     }
     add(Box::new(redisson::Redisson { server: server.clone() }), REDISSON);
     if let Some(peer) = foreign("redis-semaphore", &|| foreign::redis_semaphore(&server)) {
@@ -133,7 +132,7 @@ pub(super) fn enter(
     add(Box::new(elections::ElectionService { members }), &[Scenario::Uncontended]);
     add(ours("dlock, ZooKeeper", System::Zookeeper, from_ref(&keeper)), QUEUE);
     if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
-        add(Box::new(peer), KAZOO);
+        add(Box::new(peer), QUEUE);
     }
     add(
         election("dlock, ZooKeeper, election", System::Zookeeper, vec![keeper.clone()]),

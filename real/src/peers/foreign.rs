@@ -81,7 +81,7 @@ pub(super) fn redis_py(server: &str) -> Result<Foreign, PeerError> {
     python("redis-py", "redis_py.py", &[server])
 }
 
-/// Starts kazoo's Lock, ReadLock and WriteLock, on the ZooKeeper at `server`.
+/// Starts kazoo's Lock, Semaphore, ReadLock and WriteLock, on the ZooKeeper at `server`.
 pub(super) fn kazoo(server: &str) -> Result<Foreign, PeerError> {
     python("kazoo", "kazoo_lock.py", &[server])
 }
@@ -193,6 +193,7 @@ mod tests {
             name,
             operations: 1,
             contenders: 2,
+            keys: 2,
             permits: 6,
             work_ms: 3,
             ttl_ms: 4,

@@ -9,7 +9,7 @@ use super::arms::{arms, title};
 use super::cores::Cores;
 use super::entries::{Entry, OPTIONAL};
 use super::results::{Configuration, Results, Row};
-use super::slice::{Job, Scenario, Slice};
+use super::slice::{Job, KEYS, Scenario, Slice};
 use crate::lab::{Machine, Software};
 use crate::servers::ask;
 
@@ -123,6 +123,7 @@ impl Turn<'_> {
             name: format!("peers-{}-{}-{}-{}", place.0, place.1, place.2, self.number),
             operations: operations.div_ceil(self.parts),
             contenders: self.contenders,
+            keys: KEYS,
             permits,
             work_ms,
             ttl_ms: TTL_MS,

@@ -87,6 +87,7 @@ async fn measure<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result
         Scenario::Hot | Scenario::Crowd | Scenario::Mixed => hot(lock, job).await,
         Scenario::Space | Scenario::Take => space::<B, K>(lock, job).await,
         Scenario::Nested => nested(lock, job).await,
+        Scenario::Several => several(lock, job).await,
     }
 }
 
@@ -121,6 +122,25 @@ async fn nested<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped>
         let granted = runtime.now();
         inner.leave().await?;
         outer.leave().await?;
+        slice.acquire_ns.push(nanos(granted.saturating_since(called)));
+        slice.release_ns.push(nanos(runtime.now().saturating_since(granted)));
+    }
+    slice.elapsed_ns = nanos(runtime.now().saturating_since(begun));
+    Ok(slice)
+}
+
+/// Acquires several keys at once and releases them, repeatedly.
+async fn several<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+    let runtime = lock.backend().runtime();
+    let keys = (0..job.keys).map(|number| LockKey::new(&job.name, &number.to_string()));
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let begun = runtime.now();
+    let mut slice = Slice { completed: job.operations, ..Slice::default() };
+    for _ in 0..job.operations {
+        let called = runtime.now();
+        let handles = lock.acquire_all(&keys, called + ACQUIRE_TIMEOUT).await?;
+        let granted = runtime.now();
+        handles.release().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
         slice.release_ns.push(nanos(runtime.now().saturating_since(granted)));
     }

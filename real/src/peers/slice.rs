@@ -19,6 +19,8 @@ pub struct Job {
     pub operations: u64,
     /// The number of contenders, for the scenarios with several.
     pub contenders: u64,
+    /// The number of keys that an operation of [`Scenario::Several`] acquires at once.
+    pub keys: u64,
     /// The permits of the semaphore, for [`Scenario::Permit`] and [`Scenario::Crowd`].
     pub permits: u64,
     /// The time for which a lock is held (as precisely as the peer's language allows), and for which its last
@@ -34,6 +36,9 @@ pub struct Job {
 
 /// The number of rounds of a contender of which the first one writes, in [`Scenario::Mixed`].
 pub const WRITES: u64 = 10;
+
+/// The number of keys in [`Scenario::Several`].
+pub const KEYS: u64 = 4;
 
 /// A scenario to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,12 +65,14 @@ pub enum Scenario {
     /// One client acquires a reentrant lock and acquires it again while it holds it, and releases both
     /// acquires, repeatedly. The two acquires are timed as one, and so are the releases.
     Nested,
+    /// One client acquires [`KEYS`] keys at once and releases them, repeatedly.
+    Several,
 }
 
 impl Scenario {
     /// Returns true if the requests of one client are timed singly, so that the placement of threads counts.
     pub(super) fn is_single(self) -> bool {
-        matches!(self, Self::Uncontended | Self::Permit | Self::Read | Self::Nested)
+        matches!(self, Self::Uncontended | Self::Permit | Self::Read | Self::Nested | Self::Several)
     }
 
     /// Returns true if each acquire and release is timed.

@@ -37,7 +37,8 @@ fn table(rows: &[Row]) -> String {
     let ours = rows.iter().find(|row| row.peer == REDIS).unwrap_or(first);
     let mut text = format!("## {}\n\n", title(first.scenario, first.contenders));
     if let Some(note) = note(first.scenario) {
-        text += &format!("{note}\n\n");
+        // Writing to a String can't fail.
+        let _ = write!(text, "{note}\n\n");
     }
     let is_timed = first.scenario.is_timed();
     if is_timed {
