@@ -12,7 +12,8 @@ pub(super) fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
     let others = others.into_iter().flat_map(|(alone, together)| {
         [(alone, 1)].into_iter().chain(fewest.map(|contenders| (together, contenders)))
     });
-    let single = [Scenario::Nested, Scenario::Several].map(|scenario| (scenario, 1));
+    let single = [Scenario::Nested, Scenario::Several, Scenario::Claim, Scenario::Drain];
+    let single = single.map(|scenario| (scenario, 1));
     [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).chain(others).chain(single).collect()
 }
 
@@ -37,6 +38,8 @@ pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
             "A reentrant lock, one acquire inside another, one client, nobody contends".to_owned()
         }
         Scenario::Several => format!("{KEYS} keys at once, one client, nobody contends"),
+        Scenario::Claim => "A job queue, each job stored, claimed and finished by one client".to_owned(),
+        Scenario::Drain => "A job queue, one worker, all jobs stored before".to_owned(),
     }
 }
 
@@ -45,14 +48,22 @@ pub(super) fn note(scenario: Scenario) -> Option<&'static str> {
     match scenario {
         Scenario::Nested => Some(
             "The two acquires are timed together, and so are the two releases. Redisson counts the acquires \
-             on the server, one request for each. Ours counts the nested one in the client: it shares the \
-             lease and its token, and sends nothing.",
+             on the server, by one request for each. Ours counts the nested one in the client: it shares \
+             the lease and its token, and sends nothing.",
         ),
         Scenario::Several => Some(
-            "node-redlock sends its keys in one script, which takes all of them or none; who waits asks \
-             again. Ours acquires one key after the other, in an order that all clients share: each key has \
-             its queue of waiters and its token, and no two clients wait for each other. It releases them \
-             at the same time.",
+            "node-redlock sends its keys in one script, which takes all of them or none, and tries again if \
+             one is taken. Ours acquires one key after the other, in an order that all clients share, so \
+             that no two wait for each other; each key has a token of its own. It releases all at the same \
+             time.",
+        ),
+        Scenario::Claim => Some(
+            "The rate counts the storing of a job too. BullMQ is called job by job here, by `getNextJob` and \
+             `moveToCompleted`. Both queues remove a job that is done.",
+        ),
+        Scenario::Drain => Some(
+            "BullMQ runs its own worker, which finishes a job and claims the next one by one request. Ours \
+             makes a request for each.",
         ),
         _ => None,
     }

@@ -18,8 +18,8 @@ pub(super) const SECURED: &str = "dlock, Redis over TLS";
 pub(super) const UNFENCED: &str = "dlock, Redis, without a token";
 
 /// The names of the peers that can be left out.
-pub(super) const OPTIONAL: [&str; 6] =
-    ["redis-py", "node-redlock", "rslock", "kazoo", "kazoo's Election", "redis-semaphore"];
+pub(super) const OPTIONAL: [&str; 7] =
+    ["redis-py", "node-redlock", "rslock", "kazoo", "kazoo's Election", "redis-semaphore", "bullmq"];
 
 /// One peer and its scenarios.
 pub(super) struct Entry {
@@ -29,7 +29,7 @@ pub(super) struct Entry {
     pub(super) scenarios: &'static [Scenario],
 }
 
-/// The scenarios of our locks on Redis.
+/// The scenarios of our locks and of our job queue on Redis.
 const EVERY: &[Scenario] = &[
     Scenario::Uncontended,
     Scenario::Hot,
@@ -41,6 +41,8 @@ const EVERY: &[Scenario] = &[
     Scenario::Mixed,
     Scenario::Nested,
     Scenario::Several,
+    Scenario::Claim,
+    Scenario::Drain,
 ];
 
 /// The scenarios of our locks on systems with a queue, and of kazoo's.
@@ -59,6 +61,8 @@ const REDISSON: &[Scenario] =
     &[Scenario::Permit, Scenario::Crowd, Scenario::Read, Scenario::Mixed, Scenario::Nested];
 
 const PERMITS: &[Scenario] = &[Scenario::Permit, Scenario::Crowd];
+
+const JOBS: &[Scenario] = &[Scenario::Claim, Scenario::Drain];
 
 const UNCONTENDED_ARMS: &[Scenario] = &[Scenario::Uncontended, Scenario::Space, Scenario::Take];
 
@@ -120,8 +124,11 @@ pub(super) fn enter(
         peer.into_iter().for_each(|peer| add(Box::new(peer), scenarios));
     }
     add(Box::new(redisson::Redisson { server: server.clone() }), REDISSON);
-    if let Some(peer) = foreign("redis-semaphore", &|| foreign::redis_semaphore(&server)) {
-        add(Box::new(peer), PERMITS);
+    for (peer, scenarios) in [
+        (foreign("redis-semaphore", &|| foreign::redis_semaphore(&server)), PERMITS),
+        (foreign("bullmq", &|| foreign::bullmq(&server)), JOBS),
+    ] {
+        peer.into_iter().for_each(|peer| add(Box::new(peer), scenarios));
     }
     let members = etcd.addresses();
     add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
@@ -142,4 +149,32 @@ pub(super) fn enter(
         add(Box::new(peer), &[Scenario::Uncontended]);
     }
     entries
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The programs of peers in other languages are not run by the tests, since they are fetched.
+    #[test]
+    fn each_program_has_the_scenarios_of_its_peer() {
+        for (program, scenarios) in [
+            ("redis_py.py", LOCK),
+            ("node_redlock.mjs", REDLOCK),
+            ("redis_semaphore.mjs", PERMITS),
+            ("bullmq.mjs", JOBS),
+            ("kazoo_lock.py", QUEUE),
+        ] {
+            let path = format!("{}/peers/{program}", env!("CARGO_MANIFEST_DIR"));
+            let source = fs::read_to_string(path).unwrap();
+            let table = source.rsplit_once("scenarios = {").or_else(|| source.rsplit_once("serve(")).unwrap();
+            let names: Vec<_> = table.1.split(|letter: char| !letter.is_alphanumeric()).collect();
+            for scenario in scenarios {
+                let name = serde_json::to_value(scenario).unwrap();
+                assert!(names.contains(&name.as_str().unwrap()), "{program}: {name}");
+            }
+        }
+    }
 }

@@ -113,6 +113,11 @@ pub(super) fn redis_semaphore(server: &str) -> Result<Foreign, PeerError> {
     node("redis-semaphore", "redis_semaphore.mjs", server)
 }
 
+/// Starts BullMQ, on the Redis at `server`.
+pub(super) fn bullmq(server: &str) -> Result<Foreign, PeerError> {
+    node("bullmq", "bullmq.mjs", server)
+}
+
 fn node(name: &'static str, script: &str, server: &str) -> Result<Foreign, PeerError> {
     let home = Path::new(CACHE).join("node");
     prepare(name, "package-lock.json", &home, |lock| {

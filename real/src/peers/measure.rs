@@ -72,7 +72,7 @@ pub(super) fn measure(
     }
     tallies.sort_by_key(|tally: &Tally| tally.place);
     let rows = tallies.into_iter().map(Tally::row).collect();
-    Ok(Results { command, machine, software, configuration, rows, missing })
+    Ok(Results { command, machine, software, configuration, rows, missing, without: Vec::new() })
 }
 
 /// A slice, or a part of one, of every peer in an arm.

@@ -1,17 +1,18 @@
 //! Compares these locks with other libraries, side by side in one run.
 //!
 //! Each peer does the same work in small slices, all in turns, so that disturbances of the machine affect all
-//! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `raw_redis`,
-//! `raw_etcd`, `redisson`, `elections` and `foreign` are the peers, `entries` lists them, and `arms` lists what
-//! is measured. `cores` pins the Redis and its client to different cores where single requests are timed.
-//! [`measure`] runs the slices and combines them into [`results`], [`targets`] compares these with the
-//! targets, `table` shows them, and `page` makes docs/peers.md of them.
+//! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `jobs`,
+//! `elections`, `raw_redis`, `redisson`, `raw_etcd` and `foreign` are the peers; `entries` lists them, and
+//! `arms` what is measured. `cores` pins the Redis and its client to different cores where single requests
+//! are timed. [`measure`] runs the slices and combines them into [`results`], [`targets`] compares these
+//! with the targets, `table` shows them, and `page` makes docs/peers.md of them.
 
 mod arms;
 mod cores;
 mod elections;
 mod entries;
 mod foreign;
+mod jobs;
 pub mod measure;
 mod ours;
 mod page;
@@ -105,6 +106,7 @@ pub fn compare(
     let mut results =
         measure::measure((command, machine), configuration, entries, (redis.port(), cores), on_round)?;
     results.missing.extend(missing.into_iter().map(|(name, why)| (name.into(), why)));
+    results.without = without.to_vec();
     Ok(results)
 }
 

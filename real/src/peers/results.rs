@@ -12,7 +12,7 @@ use crate::lab::{Machine, Software};
 pub struct Configuration {
     /// The number of slices of each arm for each peer.
     pub rounds: u64,
-    /// The number of acquires and releases in a slice without contention.
+    /// The number of acquires and releases in a slice without contention, and of the jobs of a queue.
     pub operations: u64,
     /// The numbers of contenders for one key: an arm each.
     pub contenders: Vec<u64>,
@@ -46,6 +46,9 @@ pub struct Results {
     pub rows: Vec<Row>,
     /// The peers that could not be measured, and why.
     pub missing: Vec<(Cow<'static, str>, String)>,
+    /// The peers that were left out.
+    #[serde(default)]
+    pub without: Vec<String>,
 }
 
 /// Earlier results have no command: they are of this one.
@@ -70,12 +73,12 @@ pub struct Row {
     pub release_p50_ns: u64,
     /// Their 99th percentile.
     pub release_p99_ns: u64,
-    /// Locks a second.
+    /// Locks a second, or jobs.
     pub per_second: f64,
     /// The lower and the upper quartile of the slices' locks a second.
     pub per_second_quartiles: [f64; 2],
     /// Those of the slices' medians of the acquires, in nanoseconds.
     pub acquire_p50_quartiles_ns: [f64; 2],
-    /// The number of locks.
+    /// The number of locks, or of jobs.
     pub completed: u64,
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::arms::{note, title};
 use super::results::{Results, Row};
+use super::slice::Scenario;
 use super::targets::{REDIS, Target, is_rate_tie, overlap};
 
 impl Results {
@@ -36,17 +37,23 @@ fn table(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let ours = rows.iter().find(|row| row.peer == REDIS).unwrap_or(first);
     let mut text = format!("## {}\n\n", title(first.scenario, first.contenders));
+    // Writing to a String can't fail.
     if let Some(note) = note(first.scenario) {
-        // Writing to a String can't fail.
         let _ = write!(text, "{note}\n\n");
     }
     let is_timed = first.scenario.is_timed();
+    let [acquire, release, locks] = match first.scenario {
+        Scenario::Claim | Scenario::Drain => ["claim", "finish", "jobs"],
+        _ => ["acquire", "release", "locks"],
+    };
     if is_timed {
-        text += "| | acquire p50 | p99 | release p50 | p99 | locks a second | acquire p50, ratio | locks, \
-             ratio |\n";
-        text += "|---|---:|---:|---:|---:|---:|---:|---:|\n";
+        let _ = writeln!(
+            text,
+            "| | {acquire} p50 | p99 | {release} p50 | p99 | {locks} a second | {acquire} p50, ratio | \
+             {locks}, ratio |\n|---|---:|---:|---:|---:|---:|---:|---:|"
+        );
     } else {
-        text += "| | locks a second | ratio |\n|---|---:|---:|\n";
+        let _ = writeln!(text, "| | {locks} a second | ratio |\n|---|---:|---:|");
     }
     for row in rows {
         let rate = format!("{:.*} | ", if row.per_second < 1000.0 { 1 } else { 0 }, row.per_second);
@@ -81,7 +88,8 @@ fn time(nanos: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::targets::tests::results;
+    use super::super::targets::tests::{results, row};
+    use super::*;
 
     #[test]
     fn the_tables_list_each_peer_and_the_missing_ones() {
@@ -100,5 +108,18 @@ mod tests {
             text.contains("| 114 µs against 100 µs: 1.14 (1.43 of a bare socket's 80 µs) | yes |"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_table_of_jobs_has_its_own_words_and_a_note() {
+        let mut results = results(19.0);
+        results.rows.push(row(Scenario::Claim, 1, REDIS, 40, 5000.0));
+        results.rows.push(row(Scenario::Drain, 1, REDIS, 0, 9000.0));
+        let text = results.tables();
+        let note = note(Scenario::Claim).unwrap();
+        let head =
+            "| | claim p50 | p99 | finish p50 | p99 | jobs a second | claim p50, ratio | jobs, ratio |";
+        assert!(text.contains(&format!("\n\n{note}\n\n{head}\n|---|")), "{text}");
+        assert!(text.contains("\n\n| | jobs a second | ratio |\n|---|---:|---:|\n"), "{text}");
     }
 }

@@ -224,7 +224,13 @@ pub(super) mod tests {
     use super::*;
     use crate::lab::{Machine, Software};
 
-    fn row(scenario: Scenario, contenders: u64, peer: &'static str, micros: u64, per_second: f64) -> Row {
+    pub(crate) fn row(
+        scenario: Scenario,
+        contenders: u64,
+        peer: &'static str,
+        micros: u64,
+        per_second: f64,
+    ) -> Row {
         let nanos = micros * 1000;
         Row {
             scenario,
@@ -268,7 +274,8 @@ pub(super) mod tests {
             row(Scenario::Permit, 1, redisson::NAME, 50, 1.0),
         ];
         let (machine, software) = (Machine::this(), Software::this());
-        Results { command: String::new(), machine, software, configuration, rows, missing: Vec::new() }
+        let (missing, without) = (Vec::new(), Vec::new());
+        Results { command: String::new(), machine, software, configuration, rows, missing, without }
     }
 
     fn verdicts(results: &Results) -> Vec<Option<bool>> {
