@@ -1,5 +1,5 @@
-"""The peer kazoo: its locks after ZooKeeper's recipes, used by threads that share one session; with the
-argument `election`, its election."""
+"""The peer kazoo: its locks and semaphore after ZooKeeper's recipes, used by threads that share one session;
+with the argument `election`, its election."""
 
 import logging
 import sys
@@ -43,6 +43,14 @@ def uncontended(job):
 
 def read(job):
     return alone(job, client.ReadLock)
+
+
+def semaphore(job):
+    return lambda path: client.Semaphore(path, max_leases=job["permits"])
+
+
+def permit(job):
+    return alone(job, semaphore(job))
 
 
 def elected(job):
@@ -120,6 +128,10 @@ def hot(job):
     return contended(job, lambda turn: client.Lock)
 
 
+def crowd(job):
+    return contended(job, lambda turn: semaphore(job))
+
+
 def mixed(job):
     return contended(job, lambda turn: client.ReadLock if turn % WRITES else client.WriteLock)
 
@@ -127,4 +139,14 @@ def mixed(job):
 if sys.argv[2:] == ["election"]:
     serve({"uncontended": elected})
 else:
-    serve({"uncontended": uncontended, "hot": hot, "space": spread, "read": read, "mixed": mixed})
+    serve(
+        {
+            "uncontended": uncontended,
+            "hot": hot,
+            "space": spread,
+            "permit": permit,
+            "crowd": crowd,
+            "read": read,
+            "mixed": mixed,
+        }
+    )

@@ -14,11 +14,11 @@ const RETRY_MS = 200;
 const now = () => process.hrtime.bigint();
 const nanos = (from, to) => Number(to - from);
 
-async function uncontended(job) {
+async function alone(job, keys) {
   const [acquire, release] = [[], []];
   for (let i = 0; i <= job.operations; i += 1) {
     const begun = now();
-    const lock = await locks.acquire([`${job.name}:0`], job.ttl_ms);
+    const lock = await locks.acquire(keys, job.ttl_ms);
     const granted = now();
     await lock.release();
     acquire.push(nanos(begun, granted));
@@ -30,6 +30,10 @@ async function uncontended(job) {
   const elapsed = [...acquire, ...release].reduce((sum, each) => sum + each, 0);
   return { acquire_ns: acquire, release_ns: release, completed: job.operations, elapsed_ns: elapsed };
 }
+
+const names = (job, count) => Array.from({ length: count }, (_, number) => `${job.name}:${number}`);
+const uncontended = (job) => alone(job, names(job, 1));
+const several = (job) => alone(job, names(job, job.keys));
 
 async function contended(job) {
   const [acquire, release] = [[], []];
@@ -77,7 +81,7 @@ async function spread(job) {
   return { acquire_ns: [], release_ns: [], completed, elapsed_ns: nanos(begun, now()) };
 }
 
-const scenarios = { uncontended, hot: contended, space: spread };
+const scenarios = { uncontended, hot: contended, space: spread, several };
 for await (const line of createInterface({ input: process.stdin })) {
   const job = JSON.parse(line);
   const slice = await scenarios[job.scenario](job).catch((error) => ({ error: String(error) }));

@@ -7,7 +7,7 @@ use real::servers::Stage;
 use serde_json::Value;
 
 /// Peers that are fetched over the network. Left out, so that the test needs nothing but Debian's packages.
-const FETCHED: &str = "redis-py,node-redlock,rslock,kazoo,kazoo's Election,redis-semaphore";
+const FETCHED: &str = "redis-py,node-redlock,rslock,kazoo,kazoo's Election,redis-semaphore,bullmq";
 
 fn peers(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String, String, Option<Value>) {
     let file = stage.directory().join("peers.json");
@@ -76,12 +76,17 @@ fn every_peer_has_its_row_in_every_arm() {
     assert_eq!(of("hot"), [&redis[..], &others].concat());
     assert_eq!(of("space"), [&redis[..], &[secured, unfenced], &others].concat());
     assert_eq!(of("take"), [&redis[..], &[secured, unfenced, "redis-benchmark -P 64"]].concat());
-    let semaphores = ["dlock, Redis", "dlock, Redis, never polling", "Redisson's algorithm, redis crate"];
-    let permits = [&semaphores[..], &["dlock, etcd", "dlock, ZooKeeper"]].concat();
-    assert_eq!(of("permit"), permits);
-    let readers = [&redis[..], &["dlock, etcd", "dlock, ZooKeeper"]].concat();
-    assert_eq!((of("read"), of("mixed")), (readers.clone(), readers));
-    assert_eq!(of("crowd"), permits);
+    let redisson = ["dlock, Redis", "dlock, Redis, never polling", "Redisson's algorithm, redis crate"];
+    let shared = [&redisson[..], &["dlock, etcd", "dlock, ZooKeeper"]].concat();
+    // Semaphores, and locks of readers and a writer.
+    for scenario in ["permit", "crowd", "read", "mixed"] {
+        assert_eq!(of(scenario), shared, "{scenario}");
+    }
+    assert_eq!(of("nested"), redisson);
+    // Their peers are fetched.
+    for scenario in ["several", "claim", "drain"] {
+        assert_eq!(of(scenario), redis, "{scenario}");
+    }
     // All 20 operations are timed, and every target is judged.
     let uncontended = rows.iter().filter(|row| row["scenario"] == "uncontended");
     for row in uncontended {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use files::Parents;
 use real::lab::{Machine, keep, try_keep};
-use real::peers::measure::Configuration;
+use real::peers::results::Configuration;
 use real::peers::{compare, page};
 
 use super::metrics::MetricsArgs;
@@ -27,7 +27,7 @@ pub(crate) struct Peers {
     /// The number of slices of each measurement for each peer; peers take turns.
     #[arg(long, env = "DLOCK_ROUNDS", default_value_t = 5)]
     rounds: u64,
-    /// The number of acquires and releases in a slice without contention.
+    /// The number of acquires and releases in a slice without contention, and of the jobs of a queue.
     #[arg(long, env = "DLOCK_OPERATIONS", default_value_t = 3000)]
     operations: u64,
     /// The number of contenders for one key.
@@ -52,8 +52,8 @@ pub(crate) struct Peers {
     /// The permits of a semaphore, for which the smallest number of contenders contends.
     #[arg(long, env = "DLOCK_PERMITS", default_value_t = 10)]
     permits: u64,
-    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo, redis-semaphore. If a peer is neither left
-    /// out nor installed, the command exits with 1.
+    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo, kazoo's Election, redis-semaphore, bullmq.
+    /// If a peer is neither left out nor installed, the command exits with 1.
     #[arg(long, env = "DLOCK_WITHOUT", value_delimiter = ',', value_name = "NAME")]
     without: Vec<String>,
     /// Also writes docs/peers.md. The load average must be at most 1.

@@ -11,15 +11,12 @@ use etcd_client::{Client, ResignOptions};
 use tokio::runtime::{Builder, Handle};
 
 use super::PeerError;
-use super::slice::{Job, Peer, Scenario, Slice, nanos};
+use super::slice::{Job, Peer, Scenario, Slice, Stopped, nanos};
 use crate::place::Place;
 use crate::systems::System;
 
 /// Longer than any slice.
 const LONG: Duration = Duration::from_secs(120);
-
-/// The error that stopped a slice.
-type Stopped = Box<dyn std::error::Error + Send + Sync>;
 
 /// Our election on one of our systems.
 pub(super) struct OurElection {

@@ -81,7 +81,7 @@ pub(super) fn redis_py(server: &str) -> Result<Foreign, PeerError> {
     python("redis-py", "redis_py.py", &[server])
 }
 
-/// Starts kazoo's Lock, ReadLock and WriteLock, on the ZooKeeper at `server`.
+/// Starts kazoo's Lock, Semaphore, ReadLock and WriteLock, on the ZooKeeper at `server`.
 pub(super) fn kazoo(server: &str) -> Result<Foreign, PeerError> {
     python("kazoo", "kazoo_lock.py", &[server])
 }
@@ -111,6 +111,11 @@ pub(super) fn node_redlock(server: &str) -> Result<Foreign, PeerError> {
 /// Starts redis-semaphore, on the Redis at `server`.
 pub(super) fn redis_semaphore(server: &str) -> Result<Foreign, PeerError> {
     node("redis-semaphore", "redis_semaphore.mjs", server)
+}
+
+/// Starts BullMQ, on the Redis at `server`.
+pub(super) fn bullmq(server: &str) -> Result<Foreign, PeerError> {
+    node("bullmq", "bullmq.mjs", server)
 }
 
 fn node(name: &'static str, script: &str, server: &str) -> Result<Foreign, PeerError> {
@@ -193,6 +198,7 @@ mod tests {
             name,
             operations: 1,
             contenders: 2,
+            keys: 2,
             permits: 6,
             work_ms: 3,
             ttl_ms: 4,

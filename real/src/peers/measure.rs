@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
 
+use super::PeerError;
+use super::arms::{arms, title};
 use super::cores::Cores;
-use super::slice::{Job, Scenario, Slice, WRITES};
-use super::{Entry, OPTIONAL, PeerError};
+use super::entries::{Entry, OPTIONAL};
+use super::results::{Configuration, Results, Row};
+use super::slice::{Job, KEYS, Scenario, Slice};
 use crate::lab::{Machine, Software};
 use crate::servers::ask;
 
@@ -24,79 +26,6 @@ const TTL_MS: u64 = 10_000;
 const DIGITS: u8 = 3;
 /// The longest latency recorded: ten minutes.
 const LATENCY_NS_MAX: u64 = 600_000_000_000;
-
-/// The amount of work to measure.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Configuration {
-    /// The number of slices of each arm for each peer.
-    pub rounds: u64,
-    /// The number of acquires and releases in a slice without contention.
-    pub operations: u64,
-    /// The numbers of contenders for one key: an arm each.
-    pub contenders: Vec<u64>,
-    /// The time for which they hold the lock, in milliseconds.
-    pub work_ms: u64,
-    /// The duration of a slice with one key.
-    pub hot_ms: u64,
-    /// The number of tasks that acquire and release at the same time over the key space.
-    pub tasks: u64,
-    /// The number of tasks that only acquire.
-    pub takers: u64,
-    /// The duration of a slice over the key space.
-    pub space_ms: u64,
-    /// The permits of the semaphores.
-    pub permits: u64,
-}
-
-/// The measurements.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Results {
-    /// The command that repeats the run.
-    #[serde(default = "command")]
-    pub command: String,
-    /// The machine.
-    pub machine: Machine,
-    /// The versions of servers and clients, and the commit.
-    pub software: Software,
-    /// The amount of work.
-    pub configuration: Configuration,
-    /// A row for each peer in each arm.
-    pub rows: Vec<Row>,
-    /// The peers that could not be measured, and why.
-    pub missing: Vec<(Cow<'static, str>, String)>,
-}
-
-/// Earlier results have no command: they are of this one.
-fn command() -> String {
-    "cargo run --release -p fencepost-real -- peers --write".to_owned()
-}
-
-/// The measurement of one peer in one arm.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// The number of contenders.
-    pub contenders: u64,
-    /// The peer.
-    pub peer: Cow<'static, str>,
-    /// Median of the acquires, in nanoseconds; 0 if they were not timed singly.
-    pub acquire_p50_ns: u64,
-    /// Their 99th percentile.
-    pub acquire_p99_ns: u64,
-    /// Median of the releases.
-    pub release_p50_ns: u64,
-    /// Their 99th percentile.
-    pub release_p99_ns: u64,
-    /// Locks a second.
-    pub per_second: f64,
-    /// The lower and the upper quartile of the slices' locks a second.
-    pub per_second_quartiles: [f64; 2],
-    /// Those of the slices' medians of the acquires, in nanoseconds.
-    pub acquire_p50_quartiles_ns: [f64; 2],
-    /// The number of locks.
-    pub completed: u64,
-}
 
 /// Measures all entries for `command` on `machine`, with the Redis on this port and these cores. Calls
 /// `on_round` for each round.
@@ -143,37 +72,7 @@ pub(super) fn measure(
     }
     tallies.sort_by_key(|tally: &Tally| tally.place);
     let rows = tallies.into_iter().map(Tally::row).collect();
-    Ok(Results { command, machine, software, configuration, rows, missing })
-}
-
-fn arms(configuration: &Configuration) -> Vec<(Scenario, u64)> {
-    let hot = configuration.contenders.iter().map(|contenders| (Scenario::Hot, *contenders));
-    let space = [(Scenario::Space, configuration.tasks), (Scenario::Take, configuration.takers)];
-    let fewest = configuration.contenders.iter().min().copied();
-    let others = [(Scenario::Permit, Scenario::Crowd), (Scenario::Read, Scenario::Mixed)];
-    let others = others.into_iter().flat_map(|(alone, together)| {
-        [(alone, 1)].into_iter().chain(fewest.map(|contenders| (together, contenders)))
-    });
-    [(Scenario::Uncontended, 1)].into_iter().chain(hot).chain(space).chain(others).collect()
-}
-
-pub(super) fn title(scenario: Scenario, contenders: u64) -> String {
-    match scenario {
-        Scenario::Uncontended => "Acquire and release, one client, nobody contends".to_owned(),
-        Scenario::Hot => format!("{contenders} contenders on one key"),
-        Scenario::Space => {
-            format!("Acquire and release, {contenders} at the same time, each time another key")
-        }
-        Scenario::Take => format!("Acquire alone, {contenders} at the same time, each time another key"),
-        Scenario::Permit => "A permit of a semaphore, one client, nobody contends".to_owned(),
-        Scenario::Crowd => format!("{contenders} contenders for the permits of one semaphore"),
-        Scenario::Read => "Acquire for reading and release, one client, nobody contends".to_owned(),
-        Scenario::Mixed => {
-            format!(
-                "{contenders} contenders for a lock of readers and a writer, one round in {WRITES} writes"
-            )
-        }
-    }
+    Ok(Results { command, machine, software, configuration, rows, missing, without: Vec::new() })
 }
 
 /// A slice, or a part of one, of every peer in an arm.
@@ -224,6 +123,7 @@ impl Turn<'_> {
             name: format!("peers-{}-{}-{}-{}", place.0, place.1, place.2, self.number),
             operations: operations.div_ceil(self.parts),
             contenders: self.contenders,
+            keys: KEYS,
             permits,
             work_ms,
             ttl_ms: TTL_MS,

@@ -1,26 +1,30 @@
 //! Compares these locks with other libraries, side by side in one run.
 //!
 //! Each peer does the same work in small slices, all in turns, so that disturbances of the machine affect all
-//! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `raw_redis`,
-//! `raw_etcd`, `permits`, `elections` and `foreign` are the peers. `cores` pins the Redis and its client to
-//! different cores where single requests are timed. [`measure`] runs the slices and combines them,
-//! [`table`] compares the results with the targets, and `page` makes docs/peers.md of them.
+//! alike; the result is the ratio between peers. [`mod@slice`] defines a slice. `ours`, `jobs`,
+//! `elections`, `raw_redis`, `redisson`, `raw_etcd` and `foreign` are the peers; `entries` lists them, and
+//! `arms` what is measured. `cores` pins the Redis and its client to different cores where single requests
+//! are timed. [`measure`] runs the slices and combines them into [`results`], [`targets`] compares these
+//! with the targets, `table` shows them, and `page` makes docs/peers.md of them.
 
+mod arms;
 mod cores;
 mod elections;
+mod entries;
 mod foreign;
+mod jobs;
 pub mod measure;
 mod ours;
 mod page;
-mod permits;
 mod raw_etcd;
 mod raw_redis;
+mod redisson;
+pub mod results;
 pub mod slice;
-pub mod table;
+mod table;
+pub mod targets;
 
 use std::io;
-use std::slice::from_ref;
-use std::time::Duration;
 
 use crate::lab::Machine;
 use crate::servers::{EtcdCluster, Redis, ServerError, Stage, TlsFiles, ZooKeeper};
@@ -30,10 +34,9 @@ use dlock::TokioRuntime;
 use dlock::tls::Identity;
 
 use self::cores::Cores;
-use self::measure::{Configuration, Results};
+use self::entries::{OPTIONAL, SECURED, enter};
 pub use self::page::{PeersPageError, page, stored_page};
-use self::raw_redis::Acquires;
-use self::slice::{Peer, Scenario};
+use self::results::{Configuration, Results};
 
 /// A comparison that could not be made, or a peer that is not in it.
 #[derive(Debug, thiserror::Error)]
@@ -64,57 +67,6 @@ pub enum PeerError {
     #[error(transparent)]
     System(#[from] io::Error),
 }
-
-/// Our lock on Redis over TLS, by the name of its row.
-const SECURED: &str = "dlock, Redis over TLS";
-
-/// Our lock on Redis with requests that demand no token, by the name of its row.
-const UNFENCED: &str = "dlock, Redis, without a token";
-
-/// The names of the peers that can be left out.
-pub const OPTIONAL: [&str; 6] =
-    ["redis-py", "node-redlock", "rslock", "kazoo", "kazoo's Election", "redis-semaphore"];
-
-/// One peer and its scenarios.
-pub(crate) struct Entry {
-    pub(crate) peer: Box<dyn Peer>,
-    /// The place of its rows in the tables.
-    pub(crate) place: usize,
-    pub(crate) scenarios: &'static [Scenario],
-}
-
-/// The scenarios of our locks on Redis.
-const EVERY: &[Scenario] = &[
-    Scenario::Uncontended,
-    Scenario::Hot,
-    Scenario::Space,
-    Scenario::Take,
-    Scenario::Permit,
-    Scenario::Crowd,
-    Scenario::Read,
-    Scenario::Mixed,
-];
-
-/// The scenarios of our locks on systems with a queue.
-const QUEUE: &[Scenario] = &[
-    Scenario::Uncontended,
-    Scenario::Hot,
-    Scenario::Space,
-    Scenario::Permit,
-    Scenario::Crowd,
-    Scenario::Read,
-    Scenario::Mixed,
-];
-
-/// The scenarios of kazoo's locks, those of readers and a writer included.
-const KAZOO: &[Scenario] =
-    &[Scenario::Uncontended, Scenario::Hot, Scenario::Space, Scenario::Read, Scenario::Mixed];
-
-const PERMITS: &[Scenario] = &[Scenario::Permit, Scenario::Crowd];
-
-const UNCONTENDED_ARMS: &[Scenario] = &[Scenario::Uncontended, Scenario::Space, Scenario::Take];
-
-const LOCK: &[Scenario] = &[Scenario::Uncontended, Scenario::Hot, Scenario::Space];
 
 /// Starts the servers and the peers, except those in `without`, and measures them.
 ///
@@ -154,6 +106,7 @@ pub fn compare(
     let mut results =
         measure::measure((command, machine), configuration, entries, (redis.port(), cores), on_round)?;
     results.missing.extend(missing.into_iter().map(|(name, why)| (name.into(), why)));
+    results.without = without.to_vec();
     Ok(results)
 }
 
@@ -162,82 +115,4 @@ fn identity() -> Result<Identity, rcgen::Error> {
     let key = rcgen::KeyPair::generate()?;
     let certificate = rcgen::CertificateParams::new(["127.0.0.1".to_owned()])?.self_signed(&key)?;
     Ok(Identity { certificates: certificate.pem(), key: key.serialize_pem() })
-}
-
-/// Lists the peers. Those that share a server are neighbours, so that they are measured one right after the
-/// other.
-fn enter(
-    redis: &Redis,
-    secured: ours::Ours,
-    etcd: &EtcdCluster,
-    zookeeper: &ZooKeeper,
-    without: &[String],
-    missing: &mut Vec<(&'static str, String)>,
-) -> Vec<Entry> {
-    let (server, keeper) = (redis.address(), zookeeper.address());
-    let mut entries = Vec::new();
-    let mut add = |peer: Box<dyn Peer>, scenarios: &'static [Scenario]| {
-        let place = entries.len();
-        entries.push(Entry { peer, place, scenarios });
-    };
-    let ours = |name, system, servers: &[String]| {
-        let (servers, busy_poll) = (servers.to_vec(), TokioRuntime::BUSY_POLL);
-        Box::new(ours::Ours { name, system, servers, tls_roots: None, busy_poll, fenced: true })
-    };
-    let mut foreign = |name: &str, start: &dyn Fn() -> Result<foreign::Foreign, PeerError>| {
-        if without.iter().any(|left_out| left_out == name) {
-            return None;
-        }
-        let started = start();
-        started
-            .map_err(|error| {
-                if let PeerError::Missing { name, why } = error {
-                    missing.push((name, why))
-                }
-            })
-            .ok()
-    };
-    add(Box::new(raw_redis::SocketEvalsha { server: server.clone() }), &[Scenario::Uncontended]);
-    for acquires in [Acquires::Evalsha, Acquires::Set] {
-        add(Box::new(raw_redis::RedisCrate { server: server.clone(), acquires }), &[Scenario::Uncontended]);
-    }
-    add(ours("dlock, Redis", System::Redis, from_ref(&server)), EVERY);
-    let mut sleepy = ours("dlock, Redis, never polling", System::Redis, from_ref(&server));
-    sleepy.busy_poll = Duration::ZERO;
-    add(sleepy, EVERY);
-    add(Box::new(secured), UNCONTENDED_ARMS);
-    let mut unfenced = ours(UNFENCED, System::Redis, from_ref(&server));
-    unfenced.fenced = false;
-    add(unfenced, UNCONTENDED_ARMS);
-    add(Box::new(raw_redis::RedisBenchmark { server: server.clone() }), &[Scenario::Take]);
-    for peer in [
-        foreign("redis-py", &|| foreign::redis_py(&server)),
-        foreign("node-redlock", &|| foreign::node_redlock(&server)),
-        foreign("rslock", &|| foreign::rslock(&server)),
-    ] {
-        peer.into_iter().for_each(|peer| add(Box::new(peer), LOCK));
-    }
-    add(Box::new(permits::Redisson { server: server.clone() }), PERMITS);
-    if let Some(peer) = foreign("redis-semaphore", &|| foreign::redis_semaphore(&server)) {
-        add(Box::new(peer), PERMITS);
-    }
-    let members = etcd.addresses();
-    add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
-    add(ours("dlock, etcd", System::Etcd, &members), QUEUE);
-    add(Box::new(raw_etcd::LockService { members: members.clone() }), LOCK);
-    let election = |name, system, servers| Box::new(elections::OurElection { name, system, servers });
-    add(election("dlock, etcd, election", System::Etcd, members.clone()), &[Scenario::Uncontended]);
-    add(Box::new(elections::ElectionService { members }), &[Scenario::Uncontended]);
-    add(ours("dlock, ZooKeeper", System::Zookeeper, from_ref(&keeper)), QUEUE);
-    if let Some(peer) = foreign("kazoo", &|| foreign::kazoo(&keeper)) {
-        add(Box::new(peer), KAZOO);
-    }
-    add(
-        election("dlock, ZooKeeper, election", System::Zookeeper, vec![keeper.clone()]),
-        &[Scenario::Uncontended],
-    );
-    if let Some(peer) = foreign("kazoo's Election", &|| foreign::kazoo_election(&keeper)) {
-        add(Box::new(peer), &[Scenario::Uncontended]);
-    }
-    entries
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dlock::redis::Waiting;
+use dlock::redis::{Queue, Waiting};
 use dlock::tls::TlsOptions;
 use dlock::{AcquireError, Backend, Instant, Lock, LockKey, Options, Runtime};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use super::PeerError;
-use super::slice::{Job, Peer, Scenario, Slice, WRITES, nanos};
+use super::jobs;
+use super::slice::{Job, Peer, Scenario, Slice, Stopped, WRITES, nanos};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
 use crate::place::Place;
 use crate::systems::System;
@@ -43,22 +44,26 @@ impl Peer for Ours {
         let failed = |error: String| PeerError::Failed { name: self.name, what: error };
         let executor = Builder::new_current_thread().enable_all().build();
         let executor = executor.map_err(|error| failed(error.to_string()))?;
-        let slice = executor.block_on(async {
-            let runtime = TokioRuntime::new(tokio::runtime::Handle::current()).polling_busily(self.busy_poll);
-            let mut place = Place::new(self.system, self.servers.clone());
-            place.tls = self.tls_roots.clone().map(|roots| {
-                let mut tls = TlsOptions::default();
-                tls.roots = Some(roots);
-                tls
-            });
-            run(place.backend(job.ttl(), Waiting::default(), runtime)?, job, self.fenced).await
-        });
-        slice.map_err(|error| failed(error.to_string()))
+        executor.block_on(self.slice(job)).map_err(|error| failed(error.to_string()))
     }
 }
 
-/// The error that stopped a slice.
-type Stopped = Box<dyn std::error::Error + Send + Sync>;
+impl Ours {
+    async fn slice(&self, job: &Job) -> Result<Slice, Stopped> {
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current()).polling_busily(self.busy_poll);
+        let mut place = Place::new(self.system, self.servers.clone());
+        place.tls = self.tls_roots.clone().map(|roots| {
+            let mut tls = TlsOptions::default();
+            tls.roots = Some(roots);
+            tls
+        });
+        if matches!(job.scenario, Scenario::Claim | Scenario::Drain) {
+            let queue = Queue::new(place.redis(runtime)?, LockKey::new(&job.name, "0")?);
+            return jobs::run(&queue, job).await;
+        }
+        run(place.backend(job.ttl(), Waiting::default(), runtime)?, job, self.fenced).await
+    }
+}
 
 async fn run<B: Backend<Runtime = TokioRuntime>>(
     backend: B,
@@ -83,9 +88,11 @@ async fn run<B: Backend<Runtime = TokioRuntime>>(
 
 async fn measure<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
     match job.scenario {
-        Scenario::Uncontended | Scenario::Permit | Scenario::Read => uncontended::<B, K>(lock, job).await,
         Scenario::Hot | Scenario::Crowd | Scenario::Mixed => hot(lock, job).await,
         Scenario::Space | Scenario::Take => space::<B, K>(lock, job).await,
+        Scenario::Nested => nested(lock, job).await,
+        Scenario::Several => several(lock, job).await,
+        _ => uncontended::<B, K>(lock, job).await,
     }
 }
 
@@ -100,6 +107,45 @@ async fn uncontended<B: Backend, K: Acquire<B>>(lock: &Lock<B>, job: &Job) -> Re
         let handle = K::acquire(lock, &key, is_shared, called + ACQUIRE_TIMEOUT).await?;
         let granted = runtime.now();
         handle.release().await?;
+        slice.acquire_ns.push(nanos(granted.saturating_since(called)));
+        slice.release_ns.push(nanos(runtime.now().saturating_since(granted)));
+    }
+    slice.elapsed_ns = nanos(runtime.now().saturating_since(begun));
+    Ok(slice)
+}
+
+/// Acquires the lock twice in one scope, and leaves both sections, repeatedly.
+async fn nested<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+    let (runtime, scope) = (lock.backend().runtime(), lock.scope());
+    let key = LockKey::new(&job.name, "0")?;
+    let begun = runtime.now();
+    let mut slice = Slice { completed: job.operations, ..Slice::default() };
+    for _ in 0..job.operations {
+        let called = runtime.now();
+        let outer = scope.acquire(&key, called + ACQUIRE_TIMEOUT).await?;
+        let inner = scope.acquire(&key, called + ACQUIRE_TIMEOUT).await?;
+        let granted = runtime.now();
+        inner.leave().await?;
+        outer.leave().await?;
+        slice.acquire_ns.push(nanos(granted.saturating_since(called)));
+        slice.release_ns.push(nanos(runtime.now().saturating_since(granted)));
+    }
+    slice.elapsed_ns = nanos(runtime.now().saturating_since(begun));
+    Ok(slice)
+}
+
+/// Acquires several keys at once and releases them, repeatedly.
+async fn several<B: Backend>(lock: &Lock<B>, job: &Job) -> Result<Slice, Stopped> {
+    let runtime = lock.backend().runtime();
+    let keys = (0..job.keys).map(|number| LockKey::new(&job.name, &number.to_string()));
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let begun = runtime.now();
+    let mut slice = Slice { completed: job.operations, ..Slice::default() };
+    for _ in 0..job.operations {
+        let called = runtime.now();
+        let handles = lock.acquire_all(&keys, called + ACQUIRE_TIMEOUT).await?;
+        let granted = runtime.now();
+        handles.release().await?;
         slice.acquire_ns.push(nanos(granted.saturating_since(called)));
         slice.release_ns.push(nanos(runtime.now().saturating_since(granted)));
     }

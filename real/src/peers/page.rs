@@ -6,8 +6,20 @@ use std::path::{Path, PathBuf};
 
 use dlock::TokioRuntime;
 
-use super::OPTIONAL;
-use super::measure::{PARTS, Results, TAKES};
+use super::measure::{PARTS, TAKES};
+use super::results::Results;
+use super::slice::Scenario;
+
+/// Why no row is of the cron, on a page with a job queue.
+const CRON: &str = "
+## Not compared: the cron
+
+A tick of ours ends by one commit at the guarded resource, of its effect and of the fact that it is done, so
+that it takes effect once. No library at hand does this. BullMQ's job schedulers (npm), APScheduler and
+celery-redbeat (PyPI) start a job at each tick, and keep no record beside its effect: after a crash it may run
+again. And the rate of all of them is that of the schedule. What is left to measure is the way of a job
+through the queue, as above.
+";
 
 /// Why the page can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -48,12 +60,11 @@ pub fn stored_page(path: &Path) -> Result<Option<String>, PeersPageError> {
 /// Returns the page of the comparison.
 pub fn page(results: &Results) -> String {
     let machine = &results.machine;
-    let left_out: Vec<_> =
-        OPTIONAL.into_iter().filter(|name| !results.rows.iter().any(|row| row.peer == **name)).collect();
-    let left_out = match left_out.as_slice() {
+    let left_out = match results.without.as_slice() {
         [] => String::new(),
         names => format!(" Without {}.", names.join(", ")),
     };
+    let has_jobs = results.rows.iter().any(|row| row.scenario == Scenario::Claim);
     format!(
         "# Peers, side by side\n\n`{}`\n\nOne run on {} cores ({}, Linux {}), all servers on the same \
          machine; {software}. Each peer did the same work in {} slices, all in turns; acquires alone in {TAKES} times as \
@@ -69,15 +80,38 @@ pub fn page(results: &Results) -> String {
          (`--busy-poll` of `worker` and `contend`); a row of it never does. Where many of ours acquire \
          or release at the same time they share calls; redis-benchmark, which stands for what the server can \
          do, makes one for each. The semaphores have {permits} permits; those of ours have tokens, and tell of the \
-         other permits that are live. Redisson's algorithm is its scripts, written anew. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}",
+         other permits that are live. Redisson's algorithm is its scripts, written anew. What is measured, and how each peer is driven: `real/src/peers/` and `real/peers/`.\n\n{}{}",
         results.command,
         machine.cores,
         machine.processor,
         machine.kernel,
         results.configuration.rounds,
         results.tables(),
+        if has_jobs { CRON } else { "" },
         software = results.software,
         poll = TokioRuntime::BUSY_POLL,
         permits = results.configuration.permits,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::targets::tests::{results, row};
+    use super::*;
+
+    #[test]
+    fn the_page_names_the_peers_left_out() {
+        let mut results = results(19.0);
+        assert!(!page(&results).contains("Without"), "none is left out");
+        results.without = vec!["rslock".to_owned(), "kazoo".to_owned()];
+        assert!(page(&results).contains(" Without rslock, kazoo."), "{}", page(&results));
+    }
+
+    #[test]
+    fn only_a_page_with_jobs_explains_the_missing_cron() {
+        let mut results = results(19.0);
+        assert!(!page(&results).contains(CRON));
+        results.rows.push(row(Scenario::Claim, 1, "bullmq", 40, 5000.0));
+        assert!(page(&results).ends_with(CRON));
+    }
 }

@@ -15,11 +15,12 @@ pub struct Job {
     /// The prefix of the keys, `NAME:0` and so on; different for each slice, so that none finds the locks of
     /// another.
     pub name: String,
-    /// The number of operations, for [`Scenario::Uncontended`], [`Scenario::Permit`] and
-    /// [`Scenario::Read`].
+    /// The number of operations, for the scenarios of one client; each is a job of a queue in the last two.
     pub operations: u64,
     /// The number of contenders, for the scenarios with several.
     pub contenders: u64,
+    /// The number of keys that an operation of [`Scenario::Several`] acquires at once.
+    pub keys: u64,
     /// The permits of the semaphore, for [`Scenario::Permit`] and [`Scenario::Crowd`].
     pub permits: u64,
     /// The time for which a lock is held (as precisely as the peer's language allows), and for which its last
@@ -35,6 +36,9 @@ pub struct Job {
 
 /// The number of rounds of a contender of which the first one writes, in [`Scenario::Mixed`].
 pub const WRITES: u64 = 10;
+
+/// The number of keys in [`Scenario::Several`].
+pub const KEYS: u64 = 4;
 
 /// A scenario to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,12 +62,25 @@ pub enum Scenario {
     /// Many contenders for one lock of readers and a writer, of whose rounds one in [`WRITES`] writes, and
     /// which work as in [`Scenario::Hot`].
     Mixed,
+    /// One client acquires a reentrant lock and acquires it again while it holds it, and releases both
+    /// acquires, repeatedly. The two acquires are timed as one, and so are the releases.
+    Nested,
+    /// One client acquires [`KEYS`] keys at once and releases them, repeatedly.
+    Several,
+    /// One client stores a job in a queue, claims it and finishes it, repeatedly. The claim is timed as an
+    /// acquire, and its end as a release; the rate counts all three steps.
+    Claim,
+    /// One worker claims and finishes jobs, all of which were stored before.
+    Drain,
 }
 
 impl Scenario {
     /// Returns true if the requests of one client are timed singly, so that the placement of threads counts.
     pub(super) fn is_single(self) -> bool {
-        matches!(self, Self::Uncontended | Self::Permit | Self::Read)
+        matches!(
+            self,
+            Self::Uncontended | Self::Permit | Self::Read | Self::Nested | Self::Several | Self::Claim
+        )
     }
 
     /// Returns true if each acquire and release is timed.
@@ -71,6 +88,9 @@ impl Scenario {
         self.is_single() || matches!(self, Self::Hot | Self::Crowd | Self::Mixed)
     }
 }
+
+/// The error that stopped a slice.
+pub(super) type Stopped = Box<dyn std::error::Error + Send + Sync>;
 
 /// The measurements.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -81,7 +101,7 @@ pub struct Slice {
     /// From each call of release to its answer.
     #[serde(default)]
     pub release_ns: Vec<u64>,
-    /// The number of locks acquired, and released where the scenario says so.
+    /// The number of locks acquired, and released where the scenario says so; or of jobs finished.
     #[serde(default)]
     pub completed: u64,
     /// The duration.
