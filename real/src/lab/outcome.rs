@@ -45,6 +45,11 @@ impl Outcome {
         }
     }
 
+    /// Drops the texts. Writes and verdicts stay: of many runs of one kind, only the first one is read as text.
+    pub(crate) fn without_text(self) -> Self {
+        Self { details: Vec::new(), story: Vec::new(), ..self }
+    }
+
     /// Returns the number of verdicts of this kind.
     pub(crate) fn count(&self, kind: VerdictKind) -> usize {
         self.verdicts.iter().filter(|found| **found == kind).count()
