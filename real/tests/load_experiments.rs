@@ -136,6 +136,17 @@ fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
     for write in writes.as_array().unwrap() {
         assert_eq!(write["writes"], 40, "{write}");
     }
+    let updates = record["findings"]["updates"].as_array().unwrap();
+    assert_eq!(updates.len(), 4, "by one statement and by a transaction, without the check and with it");
+    for update in updates {
+        let is_checked = update["by"] == "transaction" && update["fence"] == "on";
+        assert_eq!(
+            (&update["updates"], &update["audited"]),
+            (&40.into(), &(if is_checked { 40 } else { 0 }).into())
+        );
+        let of = |field: &str| update[field].as_f64().unwrap();
+        assert!(0.0 < of("p50_ms") && of("p50_ms") <= of("p99_ms"), "{update}");
+    }
 
     // Set the figures of a quiet machine.
     let quiet = |findings: &mut Value| {
@@ -155,6 +166,16 @@ fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
         findings["locks"][2]["p50_ms"] = 1.0.into();
     };
     assert!(!ran.is_expected_after(10, needs_no_disk));
+    let does_not_check = |findings: &mut Value| {
+        quiet(findings);
+        findings["updates"][3]["audited"] = 0.into();
+    };
+    assert!(!ran.is_expected_after(10, does_not_check));
+    let earlier = |findings: &mut Value| {
+        quiet(findings);
+        findings.as_object_mut().unwrap().remove("updates");
+    };
+    assert!(ran.is_expected_after(10, earlier));
 }
 
 #[test]
