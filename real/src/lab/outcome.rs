@@ -45,7 +45,8 @@ impl Outcome {
         }
     }
 
-    /// Drops the texts. Writes and verdicts stay: of many runs of one kind, only the first one is read as text.
+    /// Drops the texts and keeps the writes and verdicts: of many runs of one kind, only the first is read as
+    /// text.
     pub(crate) fn without_text(self) -> Self {
         Self { details: Vec::new(), story: Vec::new(), ..self }
     }
