@@ -111,11 +111,12 @@ fn a_release_by_get_and_del_deletes_foreign_locks() {
 
 #[test]
 fn a_killed_holder_blocks_the_lock_until_its_ttl() {
-    let small = ["--set", "ttls=[\"500ms\", \"4s\"]", "--set", "rounds=1", "--set", "pause=\"2500ms\""];
+    let small = ["--set", "ttls=[\"500ms\", \"4s\"]", "--set", "rounds=2", "--set", "pause=\"2500ms\""];
     let ran = experiment(6, &small);
     let findings = ran.findings();
     let rows = |name: &str| findings[name].as_array().unwrap().len();
-    assert_eq!((rows("kills"), rows("pauses")), (8, 16));
+    assert_eq!((rows("kills"), rows("pauses")), (16, 32));
+    assert!(ran.printed.contains("Of 32 holders that paused for 2.5s"), "{}", ran.printed);
 
     let never_served = |findings: &mut Value| findings["kills"][0]["blocked_ms"] = Value::Null;
     assert!(!ran.is_expected_after(6, never_served));
@@ -123,14 +124,28 @@ fn a_killed_holder_blocks_the_lock_until_its_ttl() {
     assert!(!ran.is_expected_after(6, overlap));
     assert!(!ran.is_expected_after(6, |findings| do_not_fence(&mut findings["pauses"])));
     assert!(ran.is_expected_after(6, |_| ()));
+    // Earlier results have one run with a pause for each system, TTL and arm.
+    assert!(ran.is_expected_after(6, |findings| {
+        let pauses = findings["pauses"].as_array().unwrap();
+        findings["pauses"] = pauses.iter().step_by(2).cloned().collect();
+    }));
 }
 
 #[test]
 fn renewing_narrows_the_window_and_does_not_close_it() {
-    let ran = experiment(8, &["--ttl", "1s", "--set", "pauses=[0.5, 2.0]", "--set", "phases=4"]);
+    let sizes = ["pauses=[0.5, 2.0]", "phases=4", "transits=2", "holders=2", "attempts=2"];
+    let small: Vec<_> = sizes.iter().flat_map(|size| ["--set", size]).collect();
+    let ran = experiment(8, &[&["--ttl", "1s"][..], &small[..]].concat());
     let findings = ran.findings();
     let rows = |name: &str| findings[name].as_array().unwrap().len();
-    assert_eq!((rows("pauses"), rows("under_way"), rows("long_work")), (32, 16, 8), "on four systems");
+    assert_eq!((rows("pauses"), rows("under_way"), rows("long_work")), (32, 32, 8), "on four systems");
+    for work in findings["long_work"].as_array().unwrap() {
+        assert_eq!(work["grants"], 4, "two holders, twice each: {work}");
+    }
+    assert!(ran.printed.contains("begun 2 times by each of 2 holders"), "{}", ran.printed);
+    // The first run of a cell keeps its story, the others keep the facts alone.
+    let stories = findings["under_way"].as_array().unwrap().iter().map(|run| &run["story"]);
+    assert_eq!(stories.filter(|story| **story != json!([])).count(), 16);
 
     let closes = |findings: &mut Value| {
         for run in findings["pauses"].as_array_mut().unwrap() {
@@ -174,8 +189,9 @@ fn a_clock_that_is_set_forward_ends_a_lease_early() {
 #[test]
 fn an_unexpected_result_exits_with_1() {
     // No pause is long enough to cause an overlap.
-    let short = ["--ttl", "2s", "--set", "pauses=[0.01]", "--set", "phases=1", "--set", "attempts=1"];
-    let ran = experiment(8, &short);
+    let sizes = ["pauses=[0.01]", "phases=1", "transits=1", "holders=1", "attempts=1"];
+    let short: Vec<_> = sizes.iter().flat_map(|size| ["--set", size]).collect();
+    let ran = experiment(8, &[&["--ttl", "2s"][..], &short[..]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.printed);
     assert!(
         ran.printed.contains("! NOT AS EXPECTED, this does not hold: renewing narrows the window"),

@@ -106,6 +106,27 @@ fn many_locks_show_memory_and_expiry_for_each_layout() {
     }
     assert_eq!(findings["expiry"][1]["idle"]["dbsize"], 80_000);
     assert!(!ran.is_expected_after(7, |findings| findings["expiry"][1]["idle"]["dbsize"] = 5.into()));
+    for held in findings["etcd"].as_array().unwrap() {
+        let reached = held["reached"].as_array().unwrap();
+        let locks: Vec<_> = reached.iter().map(|reached| reached["locks"].as_u64().unwrap()).collect();
+        assert_eq!(locks, [500, 1000, 2000], "{held}");
+    }
+    assert!(ran.printed.contains("etcd while it is filled: "), "{}", ran.printed);
+    // As if it had been filled with many, at a constant price of a lock or at a price that grows.
+    let priced = |bytes: [u64; 3]| {
+        ran.is_expected_after(7, |findings| {
+            let each = &mut findings["etcd"][0];
+            each["locks"] = 400_000.into();
+            for (reached, (share, bytes)) in
+                each["reached"].as_array_mut().unwrap().iter_mut().zip([1, 2, 4].into_iter().zip(bytes))
+            {
+                reached["locks"] = (share * 100_000).into();
+                reached["memory_bytes"] = (share * 100_000 * bytes).into();
+            }
+        })
+    };
+    assert!(priced([3000, 3100, 3200]));
+    assert!(!priced([3000, 3300, 3700]));
     let left = findings["etcd_expiry"]["samples"].as_array().unwrap();
     assert_eq!(left.last().unwrap()["keys"], 0, "{left:?}");
     assert!(!ran.is_expected_after(7, |findings| findings["etcd_expiry"]["reclaimed_after_s"] = Value::Null));
@@ -136,6 +157,17 @@ fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
     for write in writes.as_array().unwrap() {
         assert_eq!(write["writes"], 40, "{write}");
     }
+    let updates = record["findings"]["updates"].as_array().unwrap();
+    assert_eq!(updates.len(), 4, "by one statement and by a transaction, without the check and with it");
+    for update in updates {
+        let is_checked = update["by"] == "transaction" && update["fence"] == "on";
+        assert_eq!(
+            (&update["updates"], &update["audited"]),
+            (&40.into(), &(if is_checked { 40 } else { 0 }).into())
+        );
+        let of = |field: &str| update[field].as_f64().unwrap();
+        assert!(0.0 < of("p50_ms") && of("p50_ms") <= of("p99_ms"), "{update}");
+    }
 
     // Set the figures of a quiet machine.
     let quiet = |findings: &mut Value| {
@@ -155,6 +187,16 @@ fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
         findings["locks"][2]["p50_ms"] = 1.0.into();
     };
     assert!(!ran.is_expected_after(10, needs_no_disk));
+    let does_not_check = |findings: &mut Value| {
+        quiet(findings);
+        findings["updates"][3]["audited"] = 0.into();
+    };
+    assert!(!ran.is_expected_after(10, does_not_check));
+    let earlier = |findings: &mut Value| {
+        quiet(findings);
+        findings.as_object_mut().unwrap().remove("updates");
+    };
+    assert!(ran.is_expected_after(10, earlier));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Tools that the experiments, the long run and the comparison with other locks share: this program as
 //! workers and resources (`actors`), the lock servers (`fleet`), an open load on them (`load`), links that
 //! can be cut (`network`), parallel runs (`parallel`), the outcome of a run (`outcome`), its history as a
-//! file (`histories`) and as text (`story`), `statistics`, the [`Machine`] and its [`Software`], and the
-//! files of results.
+//! file (`histories`) and as text (`story`), `statistics`, the counts of the runs of a
+//! cell (`tally`), the [`Machine`] and its [`Software`], and the files of results.
 
 pub(crate) mod actors;
 mod error;
@@ -17,6 +17,7 @@ pub(crate) mod parallel;
 mod software;
 pub(crate) mod statistics;
 pub(crate) mod story;
+pub(crate) mod tally;
 
 pub use self::files::{keep, keep_text, try_keep};
 pub use error::LabError;

@@ -45,6 +45,12 @@ impl Outcome {
         }
     }
 
+    /// Drops the texts and keeps the writes and verdicts: of many runs of one kind, only the first is read as
+    /// text.
+    pub(crate) fn without_text(self) -> Self {
+        Self { details: Vec::new(), story: Vec::new(), ..self }
+    }
+
     /// Returns the number of verdicts of this kind.
     pub(crate) fn count(&self, kind: VerdictKind) -> usize {
         self.verdicts.iter().filter(|found| **found == kind).count()

@@ -4,19 +4,22 @@
 //! A Redis that loses its last second loses locks and counts its tokens anew; a majority on disks does not.
 //! This experiment measures the other side. The locks are `dlock`'s, but for `WAIT`, which `dlock` does not
 //! send (an acknowledged replica is not a majority, and may still lose the failover): there the commands of a
-//! lock are sent by themselves, with WAIT after each and without.
+//! lock are sent by themselves, with WAIT after each and without. The check is measured at the resource of
+//! this project (`check.rs`), and in PostgreSQL, in a transaction of the user (`updates.rs`).
 //!
 //! Source: the lab text, sections 5 and 10.
 
 mod check;
 mod locks;
 mod section;
+mod updates;
 mod wait;
 
 use history::Span;
 use serde::{Deserialize, Serialize};
 
 use self::check::Checked;
+use self::updates::Updated;
 use super::{Experiment, ExperimentError};
 use crate::lab::statistics::quantile;
 use crate::place::Place;
@@ -45,6 +48,9 @@ pub struct Configuration {
 pub struct Findings {
     locks: Vec<Measured>,
     writes: Vec<Checked>,
+    /// Earlier results have none.
+    #[serde(default)]
+    updates: Vec<Updated>,
 }
 
 /// A kind of servers, measured.
@@ -112,7 +118,8 @@ impl Experiment for Durability {
         locks.extend(wait::measure(configuration)?);
         locks.extend(etcd(configuration)?);
         locks.extend(zookeeper(configuration)?);
-        Ok(Findings { locks, writes: check::measure(configuration)? })
+        let (writes, updates) = (check::measure(configuration)?, updates::measure(configuration)?);
+        Ok(Findings { locks, writes, updates })
     }
 
     fn section(configuration: &Configuration, findings: &Findings) -> Section {

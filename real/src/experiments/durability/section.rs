@@ -3,6 +3,7 @@
 use resource::Fencing;
 
 use super::check::Checked;
+use super::updates::{By, Updated};
 use super::{Configuration, Findings, Measured, Setting};
 use crate::report::{Section, Table};
 use crate::systems::System;
@@ -25,11 +26,30 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
         "every write with a new token was accepted, with the check and without it",
         findings.writes.len() == 4 && findings.writes.iter().all(|checked| checked.writes > 0),
     );
+    expect_of_updates(&mut section, configuration, findings);
     section.remarks.extend(disk(findings));
     section.remarks.extend(members(findings, System::Etcd, Setting::Three));
     section.remarks.extend(members(findings, System::Zookeeper, Setting::Five));
     section.remarks.extend(["memory", "redb"].into_iter().filter_map(|store| check(findings, store)));
+    section.remarks.extend(statement(findings));
+    section.remarks.extend(transaction(findings));
     section
+}
+
+/// Adds the table of the updates in PostgreSQL and the expectation of them. Earlier results have none.
+fn expect_of_updates(section: &mut Section, configuration: &Configuration, findings: &Findings) {
+    if findings.updates.is_empty() {
+        return;
+    }
+    section.tables.push(updates_table(configuration, findings));
+    let has_all = |updated: &Updated| {
+        let is_checked = (updated.by, updated.fence) == (By::Transaction, Fencing::On);
+        updated.updates > 0 && updated.audited == if is_checked { updated.updates } else { 0 }
+    };
+    section.expect(
+        "every update of a row with a new token was committed, and `fence::check` left an audit row for each",
+        findings.updates.len() == 4 && findings.updates.iter().all(has_all),
+    );
 }
 
 impl Findings {
@@ -39,6 +59,10 @@ impl Findings {
 
     fn write(&self, store: &str, fence: Fencing) -> Option<&Checked> {
         self.writes.iter().find(|checked| checked.store == store && checked.fence == fence)
+    }
+
+    fn update(&self, by: By, fence: Fencing) -> Option<&Updated> {
+        self.updates.iter().find(|updated| (updated.by, updated.fence) == (by, fence))
     }
 }
 
@@ -81,6 +105,30 @@ fn check(findings: &Findings, store: &str) -> Option<String> {
     ))
 }
 
+fn statement(findings: &Findings) -> Option<String> {
+    let of = |fence| findings.update(By::Statement, fence);
+    let (off, on) = (of(Fencing::Off)?, of(Fencing::On)?);
+    Some(format!(
+        "An update of a row in PostgreSQL by one statement took {:.3} ms, and {:.3} ms with a condition that \
+         compares the token with a column of the row: {:.2} times as long.",
+        off.p50_ms,
+        on.p50_ms,
+        on.p50_ms / off.p50_ms,
+    ))
+}
+
+fn transaction(findings: &Findings) -> Option<String> {
+    let of = |fence| findings.update(By::Transaction, fence);
+    let (off, on) = (of(Fencing::Off)?, of(Fencing::On)?);
+    Some(format!(
+        "A transaction of this update took {:.3} ms, and {:.3} ms with `fence::check` before it, which takes \
+         one round trip more and writes the row of the fence and an audit row: {:.2} times as long.",
+        off.p50_ms,
+        on.p50_ms,
+        on.p50_ms / off.p50_ms,
+    ))
+}
+
 fn locks_table(configuration: &Configuration, findings: &Findings) -> Table {
     let caption = format!(
         "Acquires of free locks: latency of one task, and how many a second, each with its release, one task \
@@ -117,6 +165,33 @@ fn writes_table(configuration: &Configuration, findings: &Findings) -> Table {
             checked.writes.to_string(),
             format!("{:.3}", checked.p50_ms),
             format!("{:.3}", checked.p99_ms),
+        ]);
+    }
+    table
+}
+
+fn updates_table(configuration: &Configuration, findings: &Findings) -> Table {
+    let caption = format!(
+        "Updates of a row in PostgreSQL on one connection, each with its commit, {} times {} in turns; and how \
+         many times as long they took as those without the check.",
+        configuration.rounds, configuration.writes
+    );
+    let headings = ["by", "token check", "updates", "p50 ms", "p99 ms", "p50 ratio", "p99 ratio"];
+    let mut table = Table::new(caption, &headings);
+    for updated in &findings.updates {
+        let off = findings.update(updated.by, Fencing::Off).filter(|_| updated.fence == Fencing::On);
+        let ratio = |of: fn(&Updated) -> f64| {
+            off.map_or_else(|| "–".to_owned(), |off| format!("{:.2}", of(updated) / of(off)))
+        };
+        let by: &str = updated.by.into();
+        table.row([
+            by.to_owned(),
+            updated.fence.as_str().to_owned(),
+            updated.updates.to_string(),
+            format!("{:.3}", updated.p50_ms),
+            format!("{:.3}", updated.p99_ms),
+            ratio(|updated| updated.p50_ms),
+            ratio(|updated| updated.p99_ms),
         ]);
     }
     table

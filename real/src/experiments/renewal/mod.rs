@@ -16,7 +16,7 @@ mod section;
 use std::thread;
 use std::time::Duration;
 
-use history::{Kind, Span, VerdictKind};
+use history::{Kind, Span};
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,7 @@ use crate::lab::fleet::Fleet;
 use crate::lab::network::Network;
 use crate::lab::outcome::Outcome;
 use crate::lab::parallel::in_parallel;
+use crate::lab::tally::Tally;
 use crate::report::Section;
 use crate::servers::Stage;
 use crate::systems::System;
@@ -48,8 +49,15 @@ pub struct Configuration {
     /// Durations in TTLs.
     pauses: Vec<f64>,
     phases: u32,
+    /// Runs of a write in transit, for each kind of holder in each arm. Earlier results have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transits: Option<u32>,
     /// Duration in TTLs.
     long_work: f64,
+    /// The number of holders that begin it, each with its own lock. Earlier results have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holders: Option<u32>,
+    /// How often each holder begins it.
     attempts: u32,
     at_once: usize,
 }
@@ -67,15 +75,8 @@ pub struct Findings {
 struct Paused {
     #[serde(flatten)]
     cell: Cell,
-    runs: u32,
-    /// Runs with two holders at once.
-    overlaps: u32,
-    /// Runs in which the resource took a stale write.
-    stale_writes: u32,
-    /// Runs in which the resource refused a stale write.
-    refused: u32,
-    /// Runs with any other violation.
-    other_violations: u32,
+    #[serde(flatten)]
+    tally: Tally,
 }
 
 /// The parameters of a run.
@@ -122,9 +123,10 @@ impl Experiment for RenewalNarrows {
     const COMMITTED: &'static str = include_str!("../../../experiments/8.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { systems, pauses, phases, at_once, .. } = configuration;
-        if pauses.is_empty() || *phases == 0 || *at_once == 0 {
-            let help = "set at least one pause, one phase, and one run at a time";
+        let Configuration { systems, pauses, phases, transits, holders, at_once, .. } = configuration;
+        let is_nothing = *phases == 0 || *transits == Some(0) || *holders == Some(0) || *at_once == 0;
+        if pauses.is_empty() || is_nothing {
+            let help = "set at least one pause, phase, transit and holder, and one run at a time";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let mut findings = Findings { pauses: Vec::new(), under_way: Vec::new(), long_work: Vec::new() };
@@ -134,10 +136,7 @@ impl Experiment for RenewalNarrows {
             let fleet = Fleet::start(&stage, system)?;
             let scene = Scene { stage: &stage, system, servers: fleet.addresses(), configuration };
             findings.pauses.extend(scene.pauses()?);
-            let arms = [false, true].map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)));
-            findings.under_way.extend(in_parallel(arms.as_flattened(), 4, |&(renewing, fence)| {
-                scene.under_way(renewing, fence)
-            })?);
+            findings.under_way.extend(scene.writes_under_way()?);
             findings.long_work.extend(in_parallel(&[false, true], 2, |&renewing| scene.long_work(renewing))?);
         }
         Ok(findings)
@@ -169,7 +168,8 @@ impl Scene<'_> {
             cells.iter().flat_map(|&cell| (0..*phases).map(move |phase| (cell, phase))).collect();
         let outcomes = in_parallel(&runs, *at_once, |&(cell, phase)| self.play(cell, phase))?;
         let of_cell = outcomes.chunks(*phases as usize);
-        Ok(cells.iter().zip(of_cell).map(|(&cell, outcomes)| Paused::of(cell, outcomes)).collect())
+        let paused = |(&cell, outcomes): (&Cell, &[Outcome])| Paused { cell, tally: Tally::of(outcomes) };
+        Ok(cells.iter().zip(of_cell).map(paused).collect())
     }
 
     /// Runs one cell: the holder works for a part of its lease, pauses and writes; another worker waits from
@@ -195,10 +195,22 @@ impl Scene<'_> {
         Ok(Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0)
     }
 
+    /// Runs all writes in transit.
+    fn writes_under_way(&self) -> Result<Vec<UnderWay>, ExperimentError> {
+        let Configuration { transits, at_once, .. } = *self.configuration;
+        let arms = [false, true].map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)));
+        let runs: Vec<_> = arms
+            .as_flattened()
+            .iter()
+            .flat_map(|&arm| (0..transits.unwrap_or(1)).map(move |number| (arm, number)))
+            .collect();
+        in_parallel(&runs, at_once, |&((renewing, fence), number)| self.under_way(renewing, fence, number))
+    }
+
     /// Runs a write in transit: the holder sends its write and its host is cut off. Its lease expires and
     /// another worker writes; then the network delivers the first write.
-    fn under_way(&self, renewing: bool, fence: Fencing) -> Result<UnderWay, ExperimentError> {
-        let run = format!("under-way-{renewing}-{}", fence.as_str());
+    fn under_way(&self, renewing: bool, fence: Fencing, number: u32) -> Result<UnderWay, ExperimentError> {
+        let run = format!("under-way-{renewing}-{}-{number}", fence.as_str());
         let mut resource = ResourceActor::start(self.stage, &run, fence.as_str())?;
         let address = resource.address().to_owned();
         let crew = self.crew(&run, &address);
@@ -219,16 +231,19 @@ impl Scene<'_> {
         a.ended()?;
         resource.wait_for_writes(2)?;
         let outcome = Outcome::of(&[&a.history, &b.history, &resource.actor.history])?.0;
+        let outcome = if number == 0 { outcome } else { outcome.without_text() };
         Ok(UnderWay { system: self.system, renewing, fence, outcome })
     }
 
+    /// Runs the long work of all holders of one kind at the same time: contenders of one worker, which mostly
+    /// wait, each with a key of its own.
     fn long_work(&self, renewing: bool) -> Result<LongWork, ExperimentError> {
-        let Configuration { ttl, long_work, attempts, .. } = self.configuration;
+        let Configuration { ttl, long_work, holders, attempts, .. } = self.configuration;
         let run = format!("long-{renewing}");
         let resource = ResourceActor::start(self.stage, &run, Fencing::On.as_str())?;
         let crew = Crew { work: ttl.0.mul_f64(*long_work), ..self.crew(&run, resource.address()) };
-        let rounds = attempts.to_string();
-        let mut flags = vec!["--rounds", &rounds];
+        let (holders, rounds) = (holders.unwrap_or(1).to_string(), attempts.to_string());
+        let mut flags = vec!["--contenders", &holders, "--keys", &holders, "--rounds", &rounds];
         if renewing {
             flags.extend(["--renew", CAP]);
         }
@@ -248,24 +263,5 @@ impl Scene<'_> {
         let ttl = self.configuration.ttl.0;
         // The waiter's work is short: only the time of its grant matters.
         Crew { work: ttl / 50, ..Crew::new(self.stage, run, self.system, &self.servers, resource, ttl) }
-    }
-}
-
-impl Paused {
-    fn of(cell: Cell, outcomes: &[Outcome]) -> Self {
-        let count = |is: fn(&Outcome) -> bool| {
-            u32::try_from(outcomes.iter().filter(|outcome| is(outcome)).count()).unwrap_or(u32::MAX)
-        };
-        Self {
-            cell,
-            runs: count(|_| true),
-            overlaps: count(|outcome| outcome.has(VerdictKind::Overlap)),
-            stale_writes: count(|outcome| outcome.has(VerdictKind::StaleWrite)),
-            refused: count(|outcome| !outcome.refused.is_empty()),
-            other_violations: count(|outcome| {
-                let known = [VerdictKind::Overlap, VerdictKind::StaleWrite];
-                outcome.verdicts.iter().any(|kind| !known.contains(kind))
-            }),
-        }
     }
 }

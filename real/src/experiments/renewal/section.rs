@@ -5,13 +5,17 @@ use resource::Fencing;
 
 use super::{Cell, Configuration, Findings, LongWork, Paused, UnderWay};
 use crate::lab::outcome::cell;
-use crate::lab::statistics::share_interval;
+use crate::lab::tally::{Tally, percent_interval};
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 use crate::systems::System;
 
 pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
     let mut section = Section {
-        tables: vec![pause_table(findings), under_way_table(findings), long_table(configuration, findings)],
+        tables: vec![
+            pause_table(findings),
+            under_way_table(configuration, findings),
+            long_table(configuration, findings),
+        ],
         figures: vec![figure(configuration, findings)],
         ..Section::default()
     };
@@ -30,15 +34,16 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
             && under_way(Fencing::Off).any(|run| run.renewing)
             && under_way(Fencing::Off).all(|run| run.outcome.has(VerdictKind::StaleWrite)),
     );
-    section.remarks.push(after_waking(findings.sum(true, Fencing::Off, |cell| cell.stale_writes), renewed));
+    section.remarks.push(after_waking(findings.sum(true, Fencing::Off, |tally| tally.stale_writes), renewed));
     let on = |of| findings.sum(true, Fencing::On, of) + findings.sum(false, Fencing::On, of);
     section.expect(
         "fencing closes it: no stale write was taken, with renewal or without, and nothing else was violated",
-        on(|cell| cell.runs) > 0
-            && on(|cell| cell.stale_writes + cell.other_violations) == 0
+        on(|tally| tally.runs) > 0
+            && on(|tally| tally.stale_writes + tally.other_violations) == 0
             && under_way(Fencing::On).count() > 0
             && under_way(Fencing::On).all(|run| run.outcome.is_safe() && !run.outcome.refused.is_empty()),
     );
+    section.remarks.extend(configuration.transits.and_then(|_| order(findings)));
     expect_of_long_work(&mut section, findings);
     section
 }
@@ -57,14 +62,14 @@ fn expect_of_long_work(section: &mut Section, findings: &Findings) {
 
 impl Findings {
     /// Sums a count over all pauses, for one kind of holder in one arm.
-    fn sum(&self, renewing: bool, fence: Fencing, of: fn(&Paused) -> u32) -> u32 {
+    fn sum(&self, renewing: bool, fence: Fencing, of: fn(&Tally) -> u32) -> u32 {
         let is_one = |paused: &&Paused| paused.cell.renewing == renewing && paused.cell.fence == fence;
-        self.pauses.iter().filter(is_one).map(of).sum()
+        self.pauses.iter().filter(is_one).map(|paused| of(&paused.tally)).sum()
     }
 
     /// Returns the number of runs with two holders at once, for one kind of holder.
     fn overlaps(&self, renewing: bool) -> u32 {
-        Fencing::BOTH.map(|fence| self.sum(renewing, fence, |cell| cell.overlaps)).iter().sum()
+        Fencing::BOTH.map(|fence| self.sum(renewing, fence, |tally| tally.overlaps)).iter().sum()
     }
 }
 
@@ -83,6 +88,17 @@ fn after_waking(stale: u32, overtaken: u32) -> String {
     }
 }
 
+/// Shows the order of the writes in the first run in which the late one was taken.
+fn order(findings: &Findings) -> Option<String> {
+    let run = findings.under_way.iter().find(|run| run.outcome.has(VerdictKind::StaleWrite))?;
+    Some(format!(
+        "A write that is in transit for so long arrives after the next holder's: without fencing, the resource \
+         took {} in the first such run on {}, each write with its worker and its token.",
+        cell(&run.outcome.accepted),
+        run.system.as_str(),
+    ))
+}
+
 fn name(renewing: bool) -> &'static str {
     if renewing { "renewing" } else { "acquiring again" }
 }
@@ -94,8 +110,8 @@ fn pause_table(findings: &Findings) -> Table {
          phases were drawn at random), with a stale write taken, and with one refused.",
         &["system", "holder", "pause", "fence", "runs", "two", "95 %", "stale", "refused"],
     );
-    for Paused { cell, runs, overlaps, stale_writes, refused, .. } in &findings.pauses {
-        let (low, high) = share_interval(*overlaps, *runs);
+    for Paused { cell, tally } in &findings.pauses {
+        let Tally { runs, overlaps, stale_writes, refused, .. } = *tally;
         table.row([
             cell.system.as_str().to_owned(),
             name(cell.renewing).to_owned(),
@@ -103,7 +119,7 @@ fn pause_table(findings: &Findings) -> Table {
             cell.fence.as_str().to_owned(),
             runs.to_string(),
             overlaps.to_string(),
-            format!("{:.0} to {:.0}", 100.0 * low, 100.0 * high),
+            percent_interval(overlaps, runs),
             stale_writes.to_string(),
             refused.to_string(),
         ]);
@@ -111,7 +127,39 @@ fn pause_table(findings: &Findings) -> Table {
     table
 }
 
-fn under_way_table(findings: &Findings) -> Table {
+fn under_way_table(configuration: &Configuration, findings: &Findings) -> Table {
+    if configuration.transits.is_none() {
+        return single_under_way_table(findings);
+    }
+    let mut table = Table::new(
+        "A write is in transit when its holder's host is cut off, and arrives after the next holder is done. \
+         Runs in which the resource took it (and the share of all possible runs in %: the 95 % interval), and \
+         in which it refused it.",
+        &["system", "holder", "fence", "runs", "taken", "95 %", "refused"],
+    );
+    for &system in &configuration.systems {
+        for (renewing, fence) in
+            [false, true].into_iter().flat_map(|renewing| Fencing::BOTH.map(|fence| (renewing, fence)))
+        {
+            let is_one = |run: &&UnderWay| (run.system, run.renewing, run.fence) == (system, renewing, fence);
+            let runs = findings.under_way.iter().filter(is_one);
+            let Tally { runs, stale_writes, refused, .. } = Tally::of(runs.map(|run| &run.outcome));
+            table.row([
+                system.as_str().to_owned(),
+                name(renewing).to_owned(),
+                fence.as_str().to_owned(),
+                runs.to_string(),
+                stale_writes.to_string(),
+                percent_interval(stale_writes, runs),
+                refused.to_string(),
+            ]);
+        }
+    }
+    table
+}
+
+/// The table of earlier results, which have one run for each kind of holder in each arm.
+fn single_under_way_table(findings: &Findings) -> Table {
     let mut table = Table::new(
         "A write is in transit when its holder's host is cut off, and arrives after the next holder is done.",
         &["system", "holder", "fence", "taken", "refused", "stale"],
@@ -130,13 +178,27 @@ fn under_way_table(findings: &Findings) -> Table {
 }
 
 fn long_table(configuration: &Configuration, findings: &Findings) -> Table {
-    let mut table = Table::new(
-        format!("Work of {} TTLs, begun {} times.", configuration.long_work, configuration.attempts),
-        &["system", "holder", "grants", "written", "for nothing"],
-    );
+    let Configuration { long_work, attempts, holders, .. } = configuration;
+    let mut caption = format!("Work of {long_work} TTLs, begun {attempts} times.");
+    let mut headings = vec!["system", "holder", "grants", "written", "for nothing"];
+    if let Some(holders) = holders {
+        caption = format!(
+            "Work of {long_work} TTLs, begun {attempts} times by each of {holders} holders, each with its own \
+             lock. Grants at which it was written (and the share of all possible grants in %: the 95 % \
+             interval), and at which it was done for nothing."
+        );
+        headings.insert(4, "95 %");
+    }
+    let mut table = Table::new(caption, &headings);
     for LongWork { system, renewing, grants, written, expired } in &findings.long_work {
-        let counts = [grants, written, expired].map(ToString::to_string);
-        table.row([system.as_str().to_owned(), name(*renewing).to_owned()].into_iter().chain(counts));
+        let mut row = vec![system.as_str().to_owned(), name(*renewing).to_owned()];
+        row.extend([grants, written].map(ToString::to_string));
+        if holders.is_some() {
+            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            row.push(percent_interval(count(*written), count(*grants)));
+        }
+        row.push(expired.to_string());
+        table.row(row);
     }
     table
 }
@@ -148,8 +210,9 @@ fn figure(configuration: &Configuration, findings: &Findings) -> Figure {
             let Cell { system: of, renewing: is, pause: after, .. } = paused.cell;
             (of, is) == (system, renewing) && after.total_cmp(&pause).is_eq()
         });
-        let (overlaps, runs) =
-            cells.fold((0, 0), |(overlaps, runs), cell| (overlaps + cell.overlaps, runs + cell.runs));
+        let (overlaps, runs) = cells.fold((0, 0), |(overlaps, runs), paused| {
+            (overlaps + paused.tally.overlaps, runs + paused.tally.runs)
+        });
         f64::from(overlaps) / f64::from(runs.max(1))
     };
     let line = |system: System, renewing| Line {

@@ -1,6 +1,7 @@
 //! Many locks on etcd: the cost of holding them, how long they stay after their leases have ended, and the
 //! cost of their history.
 
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::time::Duration;
 
@@ -39,6 +40,26 @@ pub(super) struct Held {
     /// The memory of the machine, in bytes.
     #[serde(default)]
     pub(super) machine_bytes: u64,
+    /// The same member at a quarter, half and the whole of the fill. Earlier results have none.
+    #[serde(default)]
+    pub(super) reached: Vec<Reached>,
+}
+
+/// The state of a fill when it has made a number of locks.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Reached {
+    pub(super) locks: u64,
+    /// Since the begin of the fill.
+    pub(super) at_s: f64,
+    /// Growth of the member's memory, in bytes.
+    pub(super) memory_bytes: u64,
+}
+
+impl Reached {
+    /// Returns the growth of the memory for each lock, in bytes.
+    pub(super) fn bytes_per_lock(&self) -> f64 {
+        self.memory_bytes as f64 / self.locks.max(1) as f64
+    }
 }
 
 /// Earlier results are of one member.
@@ -56,6 +77,14 @@ pub(super) struct Expiry {
     pub(super) samples: Vec<Left>,
     /// From the end of the last lease until no key was left, in seconds.
     pub(super) reclaimed_after_s: Option<f64>,
+}
+
+impl Expiry {
+    /// Returns the locks removed a second, from the end of the last lease on; `None` if some stayed.
+    pub(super) fn per_second(&self) -> Option<f64> {
+        let (after, first) = (self.reclaimed_after_s?, self.samples.first()?);
+        Some(first.keys as f64 / after.max(1e-3))
+    }
 }
 
 /// The keys that are left at one time.
@@ -87,26 +116,52 @@ fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, Experi
     let stage = Stage::new()?;
     let mut etcd = EtcdCluster::start(&stage)?;
     let members: Vec<_> = etcd.members.iter_mut().map(|member| member.process().pid()).collect();
-    let before: Vec<_> = members.iter().map(|pid| resident_bytes(*pid)).collect();
-    let filled = block_on(fill(configuration, &etcd, leases, configuration.ttl.0))?;
-    let grown = members.iter().zip(before).map(|(pid, before)| resident_bytes(*pid).saturating_sub(before));
-    let most = grown.max().unwrap_or_default();
+    let grown = grown_since(&members);
+    let keys = configuration.etcd_keys;
+    let (made, samples) = (Cell::new(0_u64), RefCell::new(Vec::new()));
+    let filled = block_on(async {
+        let runtime = TokioRuntime::new(Handle::current());
+        let begun = runtime.now();
+        let on_lock = |locks: u64| {
+            made.set(made.get() + locks);
+            if [keys / 4, keys / 2, keys].contains(&made.get()) {
+                let at_s = runtime.now().saturating_since(begun).as_secs_f64();
+                samples.borrow_mut().push((made.get(), at_s, grown()));
+            }
+        };
+        fill(configuration, &etcd, (leases, configuration.ttl.0), on_lock).await
+    })?;
+    let grown = grown();
+    // The member that takes most at the end.
+    let (member, most) = grown.into_iter().enumerate().max_by_key(|(_, bytes)| *bytes).unwrap_or_default();
+    let reached = |(locks, at_s, grown): (u64, f64, Vec<u64>)| {
+        let memory_bytes = grown.get(member).copied().unwrap_or_default();
+        Reached { locks, at_s, memory_bytes }
+    };
     Ok(Held {
         is_shared: leases == Leases::Shared,
         members: members.len(),
-        locks: configuration.etcd_keys,
+        locks: keys,
         per_second: filled.per_second(),
         database_bytes_per_lock: filled.bytes_per_lock(),
-        memory_bytes_per_lock: most as f64 / configuration.etcd_keys as f64,
+        memory_bytes_per_lock: most as f64 / keys as f64,
         machine_bytes: Machine::this().memory_mib * 1024 * 1024,
+        reached: samples.into_inner().into_iter().map(reached).collect(),
     })
 }
 
+/// Returns a function that returns the growth of each process's memory since now, in bytes.
+fn grown_since(processes: &[u32]) -> impl Fn() -> Vec<u64> {
+    let before: Vec<_> = processes.iter().map(|pid| (*pid, resident_bytes(*pid))).collect();
+    move || before.iter().map(|(pid, before)| resident_bytes(*pid).saturating_sub(*before)).collect()
+}
+
+/// Fills the etcd; calls `on_lock` for each lock.
 async fn fill(
     configuration: &Configuration,
     etcd: &EtcdCluster,
-    leases: Leases,
-    ttl: Duration,
+    (leases, ttl): (Leases, Duration),
+    on_lock: impl Fn(u64),
 ) -> Result<EtcdFilled, ExperimentError> {
     let order = EtcdFill {
         servers: etcd.addresses(),
@@ -117,7 +172,7 @@ async fn fill(
         leases,
     };
     let runtime = TokioRuntime::new(Handle::current());
-    fill_etcd(&runtime, order, |_| ()).await.map_err(|error| failed(&error))
+    fill_etcd(&runtime, order, on_lock).await.map_err(|error| failed(&error))
 }
 
 /// Fills an etcd of three members with locks that each have a lease, and counts those that are left after
@@ -130,7 +185,7 @@ pub(super) fn expire(configuration: &Configuration) -> Result<Expiry, Experiment
             |error: etcd_client::Error| ExperimentError::Failed(format!("the etcd failed: {error}"));
         let runtime = TokioRuntime::new(Handle::current());
         let ttl = configuration.expiry_ttl.0;
-        fill(configuration, &etcd, Leases::Each, ttl).await?;
+        fill(configuration, &etcd, (Leases::Each, ttl), |_| ()).await?;
         let ended = runtime.now() + ttl;
         let mut client = Client::connect(etcd.addresses(), None).await.map_err(etcd_failed)?;
         let filled = count(&mut client).await.map_err(etcd_failed)?;

@@ -1,6 +1,6 @@
 //! The section of experiment 7.
 
-use super::etcd::{Expiry, Held};
+use super::etcd::{Expiry, Held, Reached};
 use super::redis::Sample;
 use super::{Configuration, Findings};
 use crate::fill::{Counters, Way};
@@ -8,6 +8,8 @@ use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 
 /// The default limit of etcd's database (`--quota-backend-bytes`).
 const ETCD_QUOTA_BYTES: f64 = 2.0 * 1024.0 * 1024.0 * 1024.0;
+/// The fewest locks whose memory can be told from that of an etcd that has just started.
+const ETCD_LOCKS_MIN: u64 = 100_000;
 
 pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
     let mut section = Section {
@@ -18,6 +20,9 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
     expect_of_memory(&mut section, findings);
     expect_of_expiry(&mut section, configuration, findings);
     expect_of_etcd(&mut section, findings);
+    if findings.etcd.iter().any(|held| !held.reached.is_empty()) {
+        section.tables.push(reached_table(findings));
+    }
     section
 }
 
@@ -110,6 +115,10 @@ fn expect_of_etcd(section: &mut Section, findings: &Findings) {
         growth.after > growth.before && growth.defragmented < growth.after,
     );
     section.remarks.extend(of(false).and_then(limit));
+    if let Some(each) = of(false) {
+        expect_of_growth(section, each);
+        section.remarks.extend(findings.etcd_expiry.as_ref().and_then(|expiry| beyond(each, expiry)));
+    }
     if let Some(expiry) = &findings.etcd_expiry {
         section.expect(
             "etcd removes all locks whose leases have ended eventually",
@@ -129,11 +138,59 @@ fn expect_of_etcd(section: &mut Section, findings: &Findings) {
     ));
 }
 
+/// Adds the expectation that the memory of a lock stays the same as the fill goes on: the limit is computed
+/// from it. Earlier results have the end alone.
+fn expect_of_growth(section: &mut Section, each: &Held) {
+    if each.locks < ETCD_LOCKS_MIN || each.reached.is_empty() {
+        return;
+    }
+    let bytes = || each.reached.iter().map(Reached::bytes_per_lock);
+    let (least, most) = (bytes().fold(f64::INFINITY, f64::min), bytes().fold(0.0, f64::max));
+    section.expect(
+        "the bytes of memory for each lock of etcd at a quarter, half and the whole of the fill differ by less \
+         than 20 %",
+        each.reached.len() == 3 && most < 1.2 * least,
+    );
+}
+
+/// Says why the etcd is not filled as far as its memory allows, and on what the limit rests.
+fn beyond(each: &Held, expiry: &Expiry) -> Option<String> {
+    let (filled, removed) = (each.per_second, expiry.per_second().filter(|rate| *rate > 0.0)?);
+    let (limit, here) = (by_memory(each)?, by_memory(each)? / each.members.max(1) as f64);
+    if each.reached.is_empty() {
+        return None;
+    }
+    let minutes = |locks: f64, per_second: f64| locks / per_second / 60.0;
+    let bytes = each
+        .reached
+        .iter()
+        .map(|reached| format!("{:.0} after {} locks", reached.bytes_per_lock(), reached.locks));
+    Some(format!(
+        "The fill ends there because a larger one takes too long: at {filled:.0} locks filled and {removed:.0} \
+         removed a second, as measured, {:.1} million would take {:.0} minutes to fill and {:.0} to expire. On \
+         this machine {} members share the memory, so that {:.1} million fit: {:.0} and {:.0} minutes. The bytes \
+         of memory for each lock, from which the limit is computed, were {}.",
+        limit / 1e6,
+        minutes(limit, filled),
+        minutes(limit, removed),
+        each.members,
+        here / 1e6,
+        minutes(here, filled),
+        minutes(here, removed),
+        bytes.collect::<Vec<_>>().join(", "),
+    ))
+}
+
+/// Returns the number of locks that fit into the memory of a member with this machine's; `None` if unknown.
+fn by_memory(each: &Held) -> Option<f64> {
+    let locks = each.machine_bytes as f64 / each.memory_bytes_per_lock;
+    (locks.is_finite() && each.machine_bytes > 0).then_some(locks)
+}
+
 /// Says how many leases fit: into the memory of each member, and into the quota of its database.
 fn limit(each: &Held) -> Option<String> {
-    let by_memory = each.machine_bytes as f64 / each.memory_bytes_per_lock;
-    let by_quota = ETCD_QUOTA_BYTES / each.database_bytes_per_lock;
-    if !(by_memory.is_finite() && by_quota.is_finite()) || each.machine_bytes == 0 {
+    let (by_memory, by_quota) = (by_memory(each)?, ETCD_QUOTA_BYTES / each.database_bytes_per_lock);
+    if !by_quota.is_finite() {
         return None;
     }
     Some(format!(
@@ -159,7 +216,7 @@ fn removal(expiry: &Expiry) -> Option<String> {
          {after:.0} s later, {:.0} a second: waiters wait for so long.",
         expiry.locks,
         first.keys,
-        first.keys as f64 / after.max(1e-3),
+        expiry.per_second()?,
     ))
 }
 
@@ -223,6 +280,31 @@ fn etcd_table(findings: &Findings) -> Table {
             format!("{:.0}", held.database_bytes_per_lock),
             format!("{:.0}", held.memory_bytes_per_lock),
         ]);
+    }
+    table
+}
+
+fn reached_table(findings: &Findings) -> Table {
+    let mut table = Table::new(
+        "etcd while it is filled: the growth of the memory of the member that takes most, for each lock made \
+         until then, and for each made since the row before.",
+        &["leases", "locks", "filled/s", "memory MB", "B a lock", "B a new one"],
+    );
+    for held in &findings.etcd {
+        let mut before = Reached::default();
+        for reached in &held.reached {
+            let locks = reached.locks.saturating_sub(before.locks).max(1) as f64;
+            let bytes = reached.memory_bytes as f64 - before.memory_bytes as f64;
+            table.row([
+                if held.is_shared { "one for all" } else { "one each" }.to_owned(),
+                reached.locks.to_string(),
+                format!("{:.0}", locks / (reached.at_s - before.at_s).max(1e-3)),
+                format!("{:.0}", reached.memory_bytes as f64 / 1e6),
+                format!("{:.0}", reached.bytes_per_lock()),
+                format!("{:.0}", bytes / locks).replace('-', "−"),
+            ]);
+            before = *reached;
+        }
     }
     table
 }
