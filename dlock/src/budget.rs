@@ -31,8 +31,8 @@ use crate::options::Options;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The time of the critical section, as its 99.9th percentile. Work of many minutes is no critical
-    /// section: own it durably, in a table with a heartbeat, and lock only its steps.
+    /// The time of the critical section, as its 99.9th percentile. Work of hours is no critical section: own
+    /// it durably, in a table with a heartbeat, and lock only its steps.
     pub work: Duration,
     /// The longest pause of the process to survive: of its garbage collection, its disk or its machine.
     pub pause: Duration,

@@ -168,6 +168,23 @@ fn each_alternative_keeps_its_promise() {
 }
 
 #[test]
+fn a_database_needs_no_lock_for_what_one_condition_decides() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let expected = [
+        "invoice: made by 1 of 8 machines",
+        "invoice, a late machine makes it: false",
+        "invoices: 1",
+        "pieces: sold to 3 of 8 buyers",
+        "pieces left: 0",
+        "case: assigned to 1 of 8 clerks",
+        "case, a late clerk gets it: false",
+        "rows of audit, by the clerk who has it: 1",
+    ];
+    assert_eq!(run(&fence_example("without_lock"), &[with_postgres(&postgres)], &[]), expected);
+}
+
+#[test]
 fn each_example_is_run() {
     assert_runs_all(include_str!("fence_examples.rs"), "fence_example", "resource/fence");
 }

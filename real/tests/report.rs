@@ -1,5 +1,5 @@
-//! The pages of the experiments and of the comparison: the committed pages agree with the committed results,
-//! and other results give other pages.
+//! The pages of the experiments and of the comparison, and the table of the guide: the committed ones agree
+//! with the committed results, and other results give other ones.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -60,6 +60,28 @@ fn another_comparison_gives_another_page() {
     fs::write(results.join("peers.json"), "{}").unwrap();
     let error = Page::of(&results).unwrap_err().to_string();
     assert!(error.contains("peers.json: no results of `real peers`"), "{error}");
+}
+
+#[test]
+fn other_results_give_another_table_in_the_guide() {
+    let stage = Stage::new().unwrap();
+    let results = stage.subdirectory("results").unwrap();
+    let docs = stage.subdirectory("docs").unwrap();
+    let guide = docs.join("decide.md");
+    fs::copy(root().join("docs/decide.md"), &guide).unwrap();
+    fs::copy(root().join("real/results/experiment-3.json"), results.join("experiment-3.json")).unwrap();
+    let page = Page::of(&results).unwrap();
+    assert!(page.differing(&docs).contains(&guide));
+    assert!(page.write(&docs).unwrap().contains(&guide));
+    assert_eq!(page.differing(&docs), <[PathBuf; 0]>::default());
+    let text = fs::read_to_string(&guide).unwrap();
+    assert_eq!(text.matches("| no results yet |").count(), ALL.len() - 1);
+
+    fs::write(&guide, "a guide without a place").unwrap();
+    assert_eq!(page.differing(&docs), [guide.as_path()]);
+    let error = page.write(&docs).unwrap_err().to_string();
+    assert!(error.contains("decide.md: there is no table between the lines"), "{error}");
+    assert_eq!(fs::read_to_string(&guide).unwrap(), "a guide without a place");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! (2), [`safe_release`] (3), [`contention`] (4), [`fairness`] (5), [`ttl_sweep`] (6), [`ten_million`] (7),
 //! [`renewal`] (8), [`sim_and_live`] (9), [`durability`] (10), [`crossing`] (11), [`skew`] (12) and [`storm`]
 //! (13). They share [`lab`](crate::lab); `page` makes the Markdown pages, of which the first begins with the
-//! lab's `objectives`, from results of `one_machine`.
+//! lab's `objectives`, from results of `one_machine`, and the table of the guide that answers the lab's
+//! `questions`.
 
 mod configuration;
 pub mod contention;
@@ -19,6 +20,7 @@ mod objectives;
 mod one_machine;
 mod page;
 pub mod pause_outlives_ttl;
+mod questions;
 pub mod redlock_partition;
 mod registry;
 pub mod renewal;

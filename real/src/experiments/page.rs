@@ -1,12 +1,12 @@
 //! The pages of the results: that of all experiments, that of the long runs, and that of the comparison with
-//! other libraries.
+//! other libraries; and a table of the guide.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::one_machine::{MeasuredError, OneMachine};
-use super::{ALL, ExperimentError, Registered, objectives};
+use super::{ALL, ExperimentError, Registered, objectives, questions};
 use crate::chaos::{self, ChaosPageError};
 use crate::lab::{LabError, keep_text};
 use crate::peers::{PeersPageError, stored_page};
@@ -15,6 +15,11 @@ use crate::peers::{PeersPageError, stored_page};
 const PAGE: &str = "experiments.md";
 const LONG_RUNS: &str = "chaos.md";
 const PEERS: &str = "peers.md";
+
+/// The guide: the table of the lab's questions stands between these two lines.
+const GUIDE: &str = "decide.md";
+const BEGIN: &str = "<!-- `report` makes this table from the results -->\n";
+const END: &str = "<!-- end -->\n";
 
 /// The folder of the reports of the long runs, in that of the results.
 const CHAOS: &str = "chaos";
@@ -45,6 +50,15 @@ pub enum PageError {
     /// The results of the comparison are invalid.
     #[error(transparent)]
     Peers(#[from] PeersPageError),
+    /// The guide has no place for its table.
+    #[error(
+        "{}: there is no table between the lines {:?} and {:?}: put them where the lab's questions belong",
+        .path.display(), BEGIN.trim(), END.trim()
+    )]
+    Guide {
+        /// The file.
+        path: PathBuf,
+    },
     /// A figure can't be drawn.
     #[error("{0}")]
     Figure(String),
@@ -54,6 +68,8 @@ pub enum PageError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     files: BTreeMap<String, String>,
+    /// The table of the guide.
+    questions: String,
 }
 
 impl Page {
@@ -66,6 +82,7 @@ impl Page {
     /// the folder, or the file, there is no page of long runs, or of the comparison.
     pub fn of(results: &Path) -> Result<Self, PageError> {
         let (mut files, mut machines) = (BTreeMap::new(), OneMachine::default());
+        let mut chapters = BTreeMap::new();
         let mut text = HEAD.to_owned() + &objectives::section(results);
         for experiment in ALL {
             let path = results.join(format!("experiment-{}.json", experiment.number()));
@@ -81,6 +98,7 @@ impl Page {
             for figure in &chapter.section.figures {
                 files.insert(figure.file(), figure.svg().map_err(PageError::Figure)?);
             }
+            chapters.insert(experiment.number(), chapter);
         }
         files.insert(PAGE.to_owned(), text);
         if let Some(text) = chaos::page(&results.join(CHAOS))? {
@@ -91,31 +109,52 @@ impl Page {
             machines.add(&comparison, &fs::read_to_string(&comparison).unwrap_or_default())?;
             files.insert(PEERS.to_owned(), text);
         }
-        Ok(Self { files })
+        Ok(Self { files, questions: questions::table(&chapters) })
     }
 
-    /// Writes the page into `folder`, and returns its files.
+    /// Writes the page into `folder`, and its table into the guide there, if there is one; returns the files.
     ///
     /// # Errors
     ///
-    /// [`PageError::File`].
+    /// [`PageError::File`] and [`PageError::Guide`].
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
         let write = |(name, text): (&String, &String)| {
             let path = folder.join(name);
             keep_text(text, &path)?;
             Ok(path)
         };
-        self.files.iter().map(write).collect()
+        let mut written: Vec<_> = self.files.iter().map(write).collect::<Result<_, PageError>>()?;
+        let guide = folder.join(GUIDE);
+        if let Ok(text) = fs::read_to_string(&guide) {
+            let text = self.with_table(&text).ok_or_else(|| PageError::Guide { path: guide.clone() })?;
+            keep_text(&text, &guide)?;
+            written.push(guide);
+        }
+        Ok(written)
     }
 
-    /// Returns the files in `folder` that differ from this page.
+    /// Returns the files in `folder` that differ from this page, and the guide there if its table does.
     pub fn differing(&self, folder: &Path) -> Vec<PathBuf> {
         let is_other = |(name, text): (&String, &String)| {
             let path = folder.join(name);
             let same = fs::read_to_string(&path).is_ok_and(|there| there == *text);
             (!same).then_some(path)
         };
-        self.files.iter().filter_map(is_other).collect()
+        let mut differing: Vec<_> = self.files.iter().filter_map(is_other).collect();
+        let guide = folder.join(GUIDE);
+        if let Ok(text) = fs::read_to_string(&guide)
+            && self.with_table(&text).as_ref() != Some(&text)
+        {
+            differing.push(guide);
+        }
+        differing
+    }
+
+    /// Returns the guide with this table in its place; `None` if it has no place for it.
+    fn with_table(&self, guide: &str) -> Option<String> {
+        let (head, rest) = guide.split_once(BEGIN)?;
+        let (_, tail) = rest.split_once(END)?;
+        Some(format!("{head}{BEGIN}\n{}\n{END}{tail}", self.questions))
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use metrics::{Counter, CounterFn, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 
-/// The counters by name, all labels together.
+/// The counters by name, all labels together, and by `name outcome` if they have that label.
 #[derive(Clone, Default)]
 pub struct Counts(Arc<Mutex<BTreeMap<String, u64>>>);
 
 struct Named {
     counts: Counts,
-    name: String,
+    names: Vec<String>,
 }
 
 impl Counts {
@@ -19,15 +19,24 @@ impl Counts {
     pub fn of(&self, name: &str) -> u64 {
         self.0.lock().unwrap().get(name).copied().unwrap_or_default()
     }
+
+    /// Returns the part of the counter `name` with this outcome.
+    pub fn of_outcome(&self, name: &str, outcome: &str) -> u64 {
+        self.of(&format!("{name} {outcome}"))
+    }
 }
 
 impl CounterFn for Named {
     fn increment(&self, value: u64) {
-        *self.counts.0.lock().unwrap().entry(self.name.clone()).or_default() += value;
+        let mut counts = self.counts.0.lock().unwrap();
+        for name in &self.names {
+            *counts.entry(name.clone()).or_default() += value;
+        }
     }
 
     fn absolute(&self, value: u64) {
-        self.counts.0.lock().unwrap().insert(self.name.clone(), value);
+        let mut counts = self.counts.0.lock().unwrap();
+        counts.extend(self.names.iter().map(|name| (name.clone(), value)));
     }
 }
 
@@ -37,7 +46,11 @@ impl Recorder for Counts {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        Counter::from_arc(Arc::new(Named { counts: self.clone(), name: key.name().to_owned() }))
+        let name = key.name();
+        let outcomes = key.labels().filter(|label| label.key() == "outcome");
+        let mut names: Vec<_> = outcomes.map(|outcome| format!("{name} {}", outcome.value())).collect();
+        names.push(name.to_owned());
+        Counter::from_arc(Arc::new(Named { counts: self.clone(), names }))
     }
 
     fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::counts::Counts;
 use super::lab::{LATENCY, Lab, Member, in_lab, key};
 use bytes::Bytes;
 use dlock::redis::Redis;
@@ -56,6 +57,27 @@ fn the_work_stops_before_the_validity_ends_when_renewals_fail() {
         assert_eq!(next.fence().as_u64(), 2);
         handle.leave();
         next.leave();
+    });
+}
+
+/// Part 18, exercise 3: "stop work when renewal fails", and "emits renewal failure metric".
+#[test]
+fn failed_renewals_are_counted_and_end_the_work() {
+    in_lab(1, |lab| async move {
+        let counts = Counts::default();
+        let _counting = metrics::set_default_local_recorder(&counts);
+        let renewals = |outcome| counts.of_outcome("redis_lease_extend_total", outcome);
+        let a = lab.member(0, TTL);
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        let cut = Cut::between(a.name(), "redis");
+        lab.control.after(Duration::from_secs(3), move |control| _ = control.strike(cut));
+        let held = handle.while_held(Cap(LONG), std::future::pending::<()>()).await;
+        assert_eq!(held, Err(LostError::Expired));
+        assert!(renewals("done") >= 2, "{}", renewals("done"));
+        let failed = renewals("timeout") + renewals("error");
+        assert!(failed >= 1 && renewals("not_owner") == 0, "{failed}");
+        assert_eq!(counts.of("redis_lease_lost_total"), 1);
+        handle.leave();
     });
 }
 
