@@ -4,8 +4,13 @@
 #[path = "support/experiments.rs"]
 mod experiments;
 
-use experiments::experiment;
+use experiments::{Ran, experiment};
 use serde_json::Value;
+
+/// Returns the printed text without its line breaks.
+fn words(ran: &Ran) -> String {
+    ran.printed.split_whitespace().collect::<Vec<_>>().join(" ")
+}
 
 #[test]
 fn contention_measures_each_system_and_number_of_contenders() {
@@ -234,11 +239,23 @@ fn conditional_updates_and_a_lock_serve_the_same_contenders() {
 
 #[test]
 fn holders_that_renew_keep_their_leases_beyond_the_ttl() {
-    let sizes = ["work=\"1500ms\"", "ttls=[\"1s\"]", "holders=[2, 20]", "rounds=1"];
+    let sizes = ["work=\"1500ms\"", "ttls=[\"1s\"]", "holders=[2, 20]", "rounds=1", "repeats=2"];
     let ran = experiment(13, &sizes.map(|size| ["--set", size]).concat());
     let findings = ran.findings();
     let cells = findings["cells"].as_array().unwrap();
-    assert_eq!(cells.len(), 4 * 2, "{findings}");
+    assert_eq!(cells.len(), 4 * 2 * 2, "{findings}");
+    // A lease of 1 s is renewed every third of a second of the work, on each system.
+    for cell in cells {
+        let (holders, renewals) = (cell["holders"].as_u64().unwrap(), cell["renewals"].as_u64().unwrap());
+        assert!((2 * holders..=6 * holders).contains(&renewals), "{cell}");
+    }
+    assert!(words(&ran).contains("tasks of one process with one thread"), "{}", ran.printed);
+    let uncounted = |findings: &mut Value| {
+        for cell in findings["cells"].as_array_mut().unwrap() {
+            cell.as_object_mut().unwrap().remove("renewals");
+        }
+    };
+    assert!(ran.is_expected_after(13, uncounted));
     let loses = |findings: &mut Value| {
         (findings["cells"][0]["done"], findings["cells"][0]["lost"]) = (1.into(), 1.into());
     };
