@@ -72,21 +72,55 @@ fn contention_measures_each_system_and_number_of_contenders() {
 
 #[test]
 fn fairness_distinguishes_queues_from_unordered_locks() {
-    let small = ["contenders=300", "rate=80.0", "lasts=\"3s\"", "work=\"20ms\""];
+    let small = ["contenders=300", "rate=30.0", "lasts=\"4s\"", "work=\"20ms\""];
     let arguments: Vec<_> = small.iter().flat_map(|change| ["--set", change]).collect();
     let ran = experiment(5, &arguments);
-    let findings = ran.findings();
-    let arms = findings["arms"].as_array().unwrap();
-    assert_eq!(arms.len(), 5, "Redis with wake-ups and polling alone, Redlock, etcd, ZooKeeper: {findings}");
-    assert!(!ran.is_expected_after(5, |findings| findings["arms"][3]["inversions"] = 1_000_000.into()));
-    assert!(!ran.is_expected_after(5, |findings| findings["arms"][0]["inversions"] = 0.into()));
+    // On a machine that is busy with other tests, some may not be served in time.
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.printed);
+    let record: Value = serde_json::from_str(&ran.record).unwrap();
+    let arms = record["findings"]["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), 5, "Redis with wake-ups and polling alone, Redlock, etcd, ZooKeeper: {record}");
+    for arm in arms {
+        // Attempts come at random: as many as the seed draws, whatever the system.
+        assert_eq!(arm["all"]["offered"], arms[0]["all"]["offered"], "{arm}");
+        let of = |field: &str| arm["all"][field].as_f64().unwrap();
+        assert!(of("p50_ms") <= of("p99_ms") && of("p99_ms") <= of("p999_ms"), "{arm}");
+    }
+    // Set the figures of a quiet machine: 100 grants.
+    let quiet = |findings: &mut Value| {
+        for (number, arm) in findings["arms"].as_array_mut().unwrap().iter_mut().enumerate() {
+            (arm["served"], arm["unserved"], arm["failed"]) = (100.into(), 1.into(), 0.into());
+            arm["all"]["offered"] = 101.into();
+            // 500 in a thousand where waiters poll or are called, 20 where a server keeps their order.
+            arm["inversions"] = if number < 3 { 50 } else { 2 }.into();
+        }
+    };
+    assert!(ran.is_expected_after(5, quiet));
+    let is_expected_with = |arm: usize, field: &str, value: u64| {
+        ran.is_expected_after(5, |findings| {
+            quiet(findings);
+            findings["arms"][arm][field] = value.into();
+        })
+    };
+    assert!(!is_expected_with(3, "inversions", 4), "40 in a thousand are more than meet in a millisecond");
+    assert!(!is_expected_with(0, "inversions", 0), "who polls is not served in order");
+    assert!(!is_expected_with(4, "unserved", 2), "the load must be served");
+    // Earlier results are of a load that was not served, and are judged by that.
+    let earlier = |findings: &mut Value| {
+        quiet(findings);
+        for arm in findings["arms"].as_array_mut().unwrap() {
+            arm.as_object_mut().unwrap().remove("all");
+            arm["inversions"] = (10 * arm["inversions"].as_u64().unwrap()).into();
+        }
+    };
+    assert!(ran.is_expected_after(5, earlier));
 }
 
 #[test]
-fn a_load_without_contention_is_refused() {
-    let ran = experiment(5, &["--set", "rate=10.0"]);
+fn a_load_whose_queue_grows_is_refused() {
+    let ran = experiment(5, &["--set", "rate=100.0"]);
     assert_eq!(ran.code, Some(2), "{}", ran.printed);
-    assert!(ran.printed.contains("set a rate above 1 / work"), "{}", ran.printed);
+    assert!(ran.printed.contains("a rate below 1 / work"), "{}", ran.printed);
 }
 
 #[test]
