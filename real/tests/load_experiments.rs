@@ -241,7 +241,8 @@ fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
 #[test]
 fn conditional_updates_and_a_lock_serve_the_same_contenders() {
     let works = "works=[{takes=\"5ms\", computes=false}, {takes=\"5ms\", computes=true}]";
-    let ran = experiment(11, &["--set", works, "--set", "contenders=[1, 8]", "--set", "lasts=\"1s\""]);
+    let sizes = [works, "contenders=[1, 8]", "waiting_contenders=[]", "lasts=\"1s\"", "runs=2"];
+    let ran = experiment(11, &sizes.map(|size| ["--set", size]).concat());
     // The throughput means little on a machine that is busy with other tests.
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.printed);
     let record: Value = serde_json::from_str(&ran.record).unwrap();
@@ -256,8 +257,22 @@ fn conditional_updates_and_a_lock_serve_the_same_contenders() {
         assert!(rate > 0.0 && rate <= 205.0, "{point}");
         // An update takes at least its work.
         assert!(point["p50_ms"].as_f64().unwrap() >= 5.0, "{point}");
+        let runs = point["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), 2, "{point}");
+        let rates: Vec<_> = runs.iter().map(|run| run["updates_per_second"].as_f64().unwrap()).collect();
+        assert!((rates.iter().sum::<f64>() / 2.0 - rate).abs() < 1e-9, "{point}");
+        if point["contenders"] == 1 {
+            assert!(runs.iter().all(|run| run["unserved"] == 0 && run["p99_ms"].is_number()), "{point}");
+        }
     }
-    let quiet = |findings: &mut Value| findings["points"][7]["updates_per_second"] = 1e6.into();
+    // Eight contenders that compute under the lock serve most, in each run.
+    let set_rate = |point: &mut Value, rate: f64| {
+        point["updates_per_second"] = rate.into();
+        for run in point["runs"].as_array_mut().unwrap() {
+            run["updates_per_second"] = rate.into();
+        }
+    };
+    let quiet = |findings: &mut Value| set_rate(&mut findings["points"][7], 1e6);
     assert!(ran.is_expected_after(11, quiet));
     let is_expected_with = |number: usize, field: &str, value: f64| {
         ran.is_expected_after(11, |findings| {
@@ -268,7 +283,24 @@ fn conditional_updates_and_a_lock_serve_the_same_contenders() {
     assert!(!is_expected_with(2, "in_vain", 0.0), "conditional updates can't always win");
     assert!(!is_expected_with(3, "in_vain", 0.1), "a lock lets nobody work in vain");
     assert!(!is_expected_with(3, "updates_per_second", 0.0), "all are served");
-    assert!(!is_expected_with(6, "updates_per_second", 1e6), "the lock serves more");
+    let serves_as_much = |findings: &mut Value| {
+        quiet(findings);
+        set_rate(&mut findings["points"][6], 1e6);
+    };
+    assert!(!ran.is_expected_after(11, serves_as_much), "the lock serves more");
+    let overlaps = |findings: &mut Value| {
+        quiet(findings);
+        findings["points"][7]["runs"][0]["updates_per_second"] = 0.1.into();
+    };
+    assert!(!ran.is_expected_after(11, overlaps), "a run in which it serves less is a reason to doubt");
+    // Earlier results are of one run a point.
+    let earlier = |findings: &mut Value| {
+        quiet(findings);
+        for point in findings["points"].as_array_mut().unwrap() {
+            point.as_object_mut().unwrap().remove("runs");
+        }
+    };
+    assert!(ran.is_expected_after(11, earlier));
 }
 
 #[test]
