@@ -14,8 +14,10 @@ fn words(ran: &Ran) -> String {
 
 #[test]
 fn contention_measures_each_system_and_number_of_contenders() {
-    let loads = "loads=[{work=\"20ms\", rate=2.5, contenders=[4, 8, 60], lasts=\"2s\"}, \
-         {work=\"50ms\", rate=0.5, contenders=[10, 200], lasts=\"2s\", at_once=true}]";
+    let loads = "loads=[{work=\"20ms\", rate=2.5, contenders=[4, 8, 60], lasts=\"2s\", \
+         longer=[{contenders=8, lasts=\"4s\"}]}, \
+         {work=\"50ms\", rate=0.5, contenders=[10, 200], lasts=\"2s\", at_once=true}, \
+         {work=\"10ms\", rate=2.5, contenders=[4, 80], lasts=\"1s\", systems=[\"etcd\"]}]";
     let ran = experiment(4, &["--set", loads, "--set", "patience=20"]);
     // Throughput and waits mean little on a machine that is busy with other tests: assert only what holds on
     // any machine.
@@ -23,7 +25,8 @@ fn contention_measures_each_system_and_number_of_contenders() {
     let record: Value = serde_json::from_str(&ran.record).unwrap();
     let findings = &record["findings"];
     let points = findings["points"].as_array().unwrap();
-    assert_eq!(points.len(), 4 * (3 + 2), "{findings}");
+    assert_eq!(points.len(), 4 * (3 + 2) + 2, "{findings}");
+    let mut changes = 0;
     for point in points {
         let of = |field: &str| point[field].as_f64().unwrap();
         let reasons: u64 =
@@ -31,19 +34,38 @@ fn contention_measures_each_system_and_number_of_contenders() {
         assert_eq!(point["failed"], reasons, "{point}");
         assert!(of("p50_ms") <= of("p99_ms") && of("p99_ms") <= of("p999_ms"), "{point}");
         // At most one section more than fits into the load.
-        let ceiling = if point["work"] == "20ms" { 50.5 } else { 20.5 };
-        assert!(of("served_per_second") <= ceiling, "{point}");
+        let (work_s, lasts_s) = match point["work"].as_str().unwrap() {
+            "20ms" => (0.02, if point["contenders"] == 8 { 4.0 } else { 2.0 }),
+            "50ms" => (0.05, 2.0),
+            _ => (0.01, 1.0),
+        };
+        assert!(of("served_per_second") <= 1.0 / work_s + 1.0 / lasts_s, "{point}");
+        let attempts = of("attempts");
+        assert!((of("offered_per_second") * lasts_s - attempts).abs() < 1e-6, "{point}");
+        // A change is one to a holder that had waited: the first grant is none.
+        for third in point["changes"].as_array().unwrap() {
+            let of = |field: &str| third[field].as_f64().unwrap();
+            assert!(of("late_young") <= of("late").min(of("young")) && of("late") <= of("count"), "{third}");
+            assert!(of("count") == 0.0 || of("waits") >= 1.0, "{third}");
+            changes += third["count"].as_u64().unwrap();
+        }
         // Attempts come at random: as many as the seed draws, whatever the system.
         let same = points
             .iter()
             .find(|other| other["work"] == point["work"] && other["contenders"] == point["contenders"]);
         assert_eq!(point["attempts"], same.unwrap()["attempts"], "{point}");
     }
-    // Set the figures of a quiet machine: a section every 22 or 52 ms, and the waits of a queue with one
+    assert!(changes > 50, "beyond the capacity nearly each holder has waited: {changes}");
+    assert!(words(&ran).contains("No load with work of 50ms and below the capacity has 1,000 attempts"));
+    // Set the figures of a quiet machine: a section every 12, 22 or 52 ms, and the waits of a queue with one
     // server.
     let quiet = |findings: &mut Value| {
         for point in findings["points"].as_array_mut().unwrap() {
-            let cycle = if point["work"] == "20ms" { 0.022 } else { 0.052 };
+            let cycle = match point["work"].as_str().unwrap() {
+                "20ms" => 0.022,
+                "50ms" => 0.052,
+                _ => 0.012,
+            };
             let offered = point["offered_per_second"].as_f64().unwrap();
             let busy = offered * cycle;
             let is_full = busy > 0.98;

@@ -21,8 +21,8 @@ pub enum MeasuredError {
     },
     /// The machine was busy.
     #[error(
-        "{}: measured at a load average of {load}, and a page needs at most {LOAD_MAX}; measure it again on an \
-         idle machine",
+        "{}: measured at a load average of {load}, and a page needs at most {LOAD_MAX}; measure it again on \
+         an idle machine",
         .path.display()
     )]
     Busy {

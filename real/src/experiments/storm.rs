@@ -37,9 +37,10 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(60);
 const RENEWALS: &str = "redis_lease_extend_total";
 
 /// What the numbers of holders are a limit of.
-const ONE_CLIENT: &str = "All holders of a run are tasks of one process with one thread: the numbers are a limit \
-                          of this client and its one core together with the servers, which share the machine \
-                          with it. Where the client is late, leases are lost although the server has time.";
+const ONE_CLIENT: &str = "All holders of a run are tasks of one process with one thread: the numbers are a \
+                          limit of this client and its one core together with the servers, which share the \
+                          machine with it. Where the client is late, leases are lost although the server has \
+                          time.";
 
 /// Experiment 13.
 #[derive(Debug)]
@@ -155,8 +156,8 @@ impl Experiment for Storm {
         let sums = findings.sums();
         section.remarks.extend(configuration.systems.iter().filter_map(|system| first(&sums, *system)));
         section.remarks.push(
-            "The leases of a process on etcd or ZooKeeper hang on its session, and are lost together: all that \
-             its holders have at that time."
+            "The leases of a process on etcd or ZooKeeper hang on its session, and are lost together: all \
+             that its holders have at that time."
                 .to_owned(),
         );
         if findings.are_counted() {
@@ -336,11 +337,11 @@ fn table(configuration: &Configuration, findings: &Findings) -> Table {
         return uncounted_table(configuration, findings);
     }
     let caption = format!(
-        "Holders that work for {} and renew, {} times each, in {} runs: renewals due a second, if each lease is \
-         renewed every third of its TTL, and those that the client counted; pieces of work done under the lease, \
-         leases lost, in how many of the runs, acquires that failed, and the duration of a run. On Redlock a \
-         renewal is one request to each server. On etcd and ZooKeeper it is a read of the holder's key, beside \
-         the messages that keep the session alive.",
+        "Holders that work for {} and renew, {} times each, in {} runs: renewals due a second, if each lease \
+         is renewed every third of its TTL, and those that the client counted; pieces of work done under the \
+         lease, leases lost, in how many of the runs, acquires that failed, and the duration of a run. On \
+         Redlock a renewal is one request to each server. On etcd and ZooKeeper it is a read of the holder's \
+         key, beside the messages that keep the session alive.",
         configuration.work, configuration.rounds, configuration.repeats
     );
     let headings =
@@ -368,9 +369,9 @@ fn table(configuration: &Configuration, findings: &Findings) -> Table {
 /// Makes the table of earlier results, which have no counts of renewals.
 fn uncounted_table(configuration: &Configuration, findings: &Findings) -> Table {
     let caption = format!(
-        "Holders that work for {} and renew, {} times each: pieces of work done under the lease, leases lost, \
-         acquires that failed, and the duration of the run. Renewals due a second, if each lease is renewed \
-         by itself.",
+        "Holders that work for {} and renew, {} times each: pieces of work done under the lease, leases \
+         lost, acquires that failed, and the duration of the run. Renewals due a second, if each lease is \
+         renewed by itself.",
         configuration.work, configuration.rounds
     );
     let mut table =

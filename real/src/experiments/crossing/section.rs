@@ -7,10 +7,10 @@ use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 const CLEARLY: f64 = 1.05;
 
 /// Why work that waits has no crossing.
-const WAITING: &str = "Work that waits takes no processor while it is done in vain. In either way the row changes \
-                       once in the time of the work, and the lock adds its own calls to each change: the two can \
-                       cross only where the tries in vain, each a read and a write, take the processors that the \
-                       calls need.";
+const WAITING: &str = "Work that waits takes no processor while it is done in vain. In either way the row \
+                       changes once in the time of the work, and the lock adds its own calls to each change: \
+                       the two can cross only where the tries in vain, each a read and a write, take the \
+                       processors that the calls need.";
 
 /// Makes the section.
 pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
@@ -104,7 +104,8 @@ fn crossing(configuration: &Configuration, findings: &Findings, work: Work) -> S
     if let Some((update, _)) = findings.both(work, most) {
         let (in_vain, tries) = (update.in_vain, update.in_vain + 1.0);
         text += &format!(
-            " With {most} contenders, {in_vain:.1} of {tries:.1} conditional tries were in vain, {:.0} a second.",
+            " With {most} contenders, {in_vain:.1} of {tries:.1} conditional tries were in vain, {:.0} a \
+             second.",
             in_vain * update.updates_per_second
         );
     }
@@ -133,22 +134,20 @@ fn slowest(configuration: &Configuration, findings: &Findings, work: Work) -> St
 
 /// Says on what the crossings depend.
 fn why(configuration: &Configuration, findings: &Findings) -> Vec<String> {
-    let crosses = |work: &&Work| configuration.crossing(findings, **work).is_some();
-    let works = || configuration.works.iter();
-    let mut texts = Vec::new();
-    if works().filter(|work| !work.computes).any(|work| !crosses(&work)) {
-        texts.push(WAITING.to_owned());
-    }
-    if let Some(cores) =
-        findings.cores.filter(|_| works().filter(|work| work.computes).any(|work| crosses(&work)))
-    {
-        texts.push(format!(
-            "Work that computes crosses where the contenders outnumber the processors, of which this machine has \
-             {cores}: then works in vain take the time of the one that wins. With more processors the crossing \
-             comes at more contenders: its number holds for this machine alone."
-        ));
-    }
-    texts
+    let any = |computes: bool, crosses: bool| {
+        let mut works = configuration.works.iter().filter(move |work| work.computes == computes);
+        works.any(|work| configuration.crossing(findings, *work).is_some() == crosses)
+    };
+    let waiting = any(false, false).then(|| WAITING.to_owned());
+    let cores = findings.cores.filter(|_| any(true, true));
+    let computing = cores.map(|cores| {
+        format!(
+            "Work that computes has a crossing because the contenders outnumber the processors, of which this \
+             machine has {cores}: works in vain take the time of the one that wins. With more processors the \
+             crossing comes at more contenders: its number holds for this machine alone."
+        )
+    });
+    waiting.into_iter().chain(computing).collect()
 }
 
 /// Says which share of the contenders had no success, at most.
@@ -160,8 +159,8 @@ fn unserved(configuration: &Configuration, findings: &Findings) -> Option<String
     };
     (most.unserved() > 0.0).then(|| {
         format!(
-            "Some contenders had no success within {}: of {} with {} {way}, {:.0} %. In both ways the one that \
-             has just succeeded is the first to try again, and neither keeps an order of arrival.",
+            "Some contenders had no success within {}: of {} with {} {way}, {:.0} %. In both ways the one \
+             that has just succeeded is the first to try again, and neither keeps an order of arrival.",
             configuration.lasts,
             most.contenders,
             most.work,
@@ -172,8 +171,8 @@ fn unserved(configuration: &Configuration, findings: &Findings) -> Option<String
 
 fn throughput_table(configuration: &Configuration, findings: &Findings, work: Work) -> Table {
     let caption = format!(
-        "Updates of one row that need {work}: how many succeeded a second, by conditional updates and under a \
-         lock, as the median of {} runs of {} with the lowest and the highest; and works in vain for each \
+        "Updates of one row that need {work}: how many succeeded a second, by conditional updates and under \
+         a lock, as the median of {} runs of {} with the lowest and the highest; and works in vain for each \
          success of a conditional update.",
         configuration.runs, configuration.lasts
     );
@@ -199,9 +198,9 @@ fn throughput_table(configuration: &Configuration, findings: &Findings, work: Wo
 
 fn waits_table(configuration: &Configuration, findings: &Findings, work: Work) -> Table {
     let caption = format!(
-        "The same updates with {work}, from their begin to their success, in ms, and the share of the contenders \
-         that had no success in a run. No quantile is given that is of an update not done by the end, and no p99 \
-         where a contender had no success."
+        "The same updates with {work}, from their begin to their success, in ms, and the share of the \
+         contenders that had no success in a run. No quantile is given that is of an update not done by the \
+         end, and no p99 where a contender had no success."
     );
     let headings = ["contenders", "cond. p50", "p99", "not served", "lock p50", "p99", "not served"];
     let mut table = Table::new(caption, &headings);

@@ -33,8 +33,8 @@ pub(super) fn section(
     };
     section.expect(
         format!(
-            "etcd and ZooKeeper served in the order of arrival: at most {together:.0} overtakings in a thousand \
-             grants, as many as there are attempts due in the same millisecond as the one before"
+            "etcd and ZooKeeper served in the order of arrival: at most {together:.0} overtakings in a \
+             thousand grants, as many as there are attempts due in the same millisecond as the one before"
         ),
         per_thousand(false).all(|overtakings| overtakings <= together),
     );
@@ -44,9 +44,9 @@ pub(super) fn section(
     );
     if are_served {
         section.remarks.push(format!(
-            "{} attempts a second at random times, and work of {}: the lock is free for a part of the time, and \
-             the queue does not grow. So the waits are a property of the lock under this load, and not of the \
-             duration of the run.",
+            "{} attempts a second at random times, and work of {}: the lock is free for a part of the time, \
+             and the queue does not grow. So the waits are a property of the lock under this load, and not \
+             of the duration of the run.",
             configuration.rate, configuration.work
         ));
     }
@@ -68,9 +68,9 @@ fn remark(arm: &Arm, all: &Waits) -> String {
     let rarest =
         all.rarest().map_or_else(String::new, |ms| format!(", one in a thousand {ms:.0} ms or more"));
     format!(
-        "{}: {:.0} overtakings in a thousand grants, and one waiter saw {} later ones served before it. Half of \
-         the attempts waited {:.1} ms or more, one in a hundred {:.0} ms or more{rarest}; the longest wait was \
-         {:.0} ms.",
+        "{}: {:.0} overtakings in a thousand grants, and one waiter saw {} later ones served before it. Half \
+         of the attempts waited {:.1} ms or more, one in a hundred {:.0} ms or more{rarest}; the longest \
+         wait was {:.0} ms.",
         arm.name(),
         arm.overtakings_per_thousand(),
         arm.overtaken_max,
@@ -89,9 +89,9 @@ impl Waits {
 
 fn table(configuration: &Configuration, arms: &[(&Arm, &Waits)]) -> Table {
     let caption = format!(
-        "{} attempts a second for {}: overtakings in a thousand grants, the most of one waiter, and the waits \
-         of all attempts in ms, from the time at which each was due. Those not served by the end count with \
-         the time until then.",
+        "{} attempts a second for {}: overtakings in a thousand grants, the most of one waiter, and the \
+         waits of all attempts in ms, from the time at which each was due. Those not served by the end count \
+         with the time until then.",
         configuration.rate, configuration.lasts
     );
     let headings = ["system", "offered", "unserved", "per 1000", "of one", "p50", "p99", "p99.9", "max"];
