@@ -85,7 +85,7 @@ fn other_results_give_another_table_in_the_guide() {
 }
 
 #[test]
-fn results_of_a_busy_machine_or_of_another_one_are_refused() {
+fn results_of_busy_or_different_machines_or_servers_are_refused() {
     let stage = Stage::new().unwrap();
     let results = stage.subdirectory("results").unwrap();
     for file in ["experiment-1.json", "experiment-2.json", "peers.json"] {
@@ -107,6 +107,17 @@ fn results_of_a_busy_machine_or_of_another_one_are_refused() {
             let error = Page::of(&results).unwrap_err().to_string();
             assert!(error.contains(file) && error.contains(words), "{error}");
         }
+        let mut other: serde_json::Value = serde_json::from_str(&record).unwrap();
+        other["software"]["servers"]["Redis"] = "8.0.0".into();
+        fs::write(results.join(file), other.to_string()).unwrap();
+        let error = Page::of(&results).unwrap_err().to_string();
+        let words = "measured on Redis 8.0.0, and ";
+        assert!(error.contains(&format!("{file}: {words}")), "{error}");
+        assert!(error.contains("experiment-1.json on Redis 7.0.15; measure both on one version"), "{error}");
+        // A server that was not installed then is no difference.
+        other["software"]["servers"].as_object_mut().unwrap().remove("Redis");
+        fs::write(results.join(file), other.to_string()).unwrap();
+        Page::of(&results).unwrap();
         fs::write(results.join(file), record).unwrap();
     }
 }

@@ -7,6 +7,9 @@ use crate::faults::{Direction, Link, Proxy, WallClock};
 use crate::servers::{EtcdCluster, Persistence, Process, Redis, ServerError, Stage, ZooKeeperEnsemble};
 use crate::systems::System;
 
+/// The data that a Redis keeps when it is killed: all, so that data is lost only by a fault that says so.
+pub(super) const PERSISTENCE: Persistence = Persistence::Always;
+
 /// The lock servers.
 pub(super) struct Locks {
     kind: Kind,
@@ -28,8 +31,7 @@ enum Kind {
 }
 
 impl Locks {
-    /// Starts the servers and waits until they are ready. Redis syncs its file before it answers, so that
-    /// data is lost only by a fault that says so.
+    /// Starts the servers and waits until they are ready.
     pub(super) fn start(stage: &Stage, configuration: &Configuration) -> Result<Self, ChaosError> {
         let count = configuration.servers();
         let name = configuration.system.as_str();
@@ -41,8 +43,8 @@ impl Locks {
         };
         let redis = || {
             let start = |(n, name): (usize, &String)| match clocks.get(n) {
-                Some(clock) => Redis::start_with(stage, name, Persistence::Always, &clock.environment()),
-                None => Redis::start(stage, name, Persistence::Always),
+                Some(clock) => Redis::start_with(stage, name, PERSISTENCE, &clock.environment()),
+                None => Redis::start(stage, name, PERSISTENCE),
             };
             names.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()
         };

@@ -155,11 +155,7 @@ impl Configuration {
 
     /// Returns the number of lock servers.
     pub const fn servers(&self) -> usize {
-        match self.system {
-            System::Redis => 2,
-            System::Redlock => 5,
-            System::Etcd | System::Zookeeper => 3,
-        }
+        servers_of(self.system)
     }
 
     /// Returns the number of addresses that a worker knows: for Redis one, that of the primary.
@@ -168,6 +164,15 @@ impl Configuration {
             System::Redis => 1,
             _ => self.servers(),
         }
+    }
+}
+
+/// Returns the number of lock servers of a run on `system`: of Redis a primary and its replica.
+const fn servers_of(system: System) -> usize {
+    match system {
+        System::Redis => 2,
+        System::Redlock => 5,
+        System::Etcd | System::Zookeeper => 3,
     }
 }
 

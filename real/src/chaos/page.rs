@@ -6,9 +6,12 @@ use std::path::Path;
 
 use history::VerdictKind;
 
+use super::locks::PERSISTENCE;
+use super::servers_of;
 use super::stored::{ChaosPageError, Stored, StoredNotJudged, read};
 use crate::lab::{Machine, Software};
 use crate::report::Table;
+use crate::systems::System;
 
 /// The folder, in that of the reports, of the runs of one plan without and with an operator.
 const OPERATOR: &str = "operator";
@@ -25,7 +28,7 @@ pub fn page(folder: &Path) -> Result<Option<String>, ChaosPageError> {
 }
 
 fn render(runs: &[Stored], operated: &[Stored]) -> String {
-    let mut text = HEAD.to_owned();
+    let mut text = head();
     let (mutexes, others): (Vec<_>, Vec<_>) = runs.iter().partition(|run| run.is_mutex());
     let fenced = || runs.iter().filter(|run| run.configuration.fence == "on");
     let (count, violations) = (fenced().count(), fenced().map(Stored::violations).sum::<u64>());
@@ -214,7 +217,9 @@ fn not_judged_table(runs: &[Stored]) -> Table {
     table
 }
 
-const HEAD: &str = "# The long runs
+fn head() -> String {
+    format!(
+        "# The long runs
 
 `real chaos` runs workers as processes on live servers and strikes a fault every few seconds
 ([how](live.md#the-long-run)). `cargo run --release -p fencepost-real -- report` makes this page from the reports in
@@ -222,10 +227,21 @@ const HEAD: &str = "# The long runs
 that the load of the machine is not judged. The last column is the longest time for which a worker asked and was not
 served; jobs are claimed, not requested, and have none.
 
+The servers are one Redis {persistence}, and a replica of it,
+to which it sends its writes without waiting; {redlock} such Redis without replicas for Redlock; etcd with {etcd} members and
+ZooKeeper with {zookeeper}, each of which syncs its log of writes to the disk before it answers. So a Redis loses data only by
+the faults that take it away: a restart without its data, and the promotion of a replica that lags.
+
 An overlap is no violation: any lease allows it when its holder pauses for longer than the lease. Neither is a verdict
 that a fault explains: a Redis that has lost its data, or a replica that lagged, gives old tokens again, and has lost
 jobs of its queue.
-";
+",
+        persistence = PERSISTENCE.words(),
+        redlock = servers_of(System::Redlock),
+        etcd = servers_of(System::Etcd),
+        zookeeper = servers_of(System::Zookeeper),
+    )
+}
 
 const ABOUT_OPERATOR: &str = "## An operator raises lost counters
 

@@ -182,10 +182,16 @@ impl Book {
         lock(&self.tally)
     }
 
+    /// Returns the time from the start to `at`.
+    pub(super) fn since_start(&self, at: Instant) -> Duration {
+        at.saturating_since(self.start)
+    }
+
     pub(super) fn report(&self) -> Result<Report, LoadError> {
         let tally = self.tally();
         let load = self.offer.load.clone();
-        let all = tally.served.iter().chain(&tally.unserved).chain(&tally.failed);
+        let waits: Vec<_> =
+            tally.served.iter().chain(&tally.unserved).chain(&tally.failed).copied().collect();
         let stopped_after = self.stopped.get().map(|at| at.saturating_since(self.start));
         let lasted = stopped_after.map_or(load.lasts, |stopped| load.lasts.min(stopped));
         Ok(Report {
@@ -204,7 +210,7 @@ impl Book {
             served_per_second: tally.served.len() as f64 / lasted.as_secs_f64().max(1e-9),
             acquire_served: Latencies::of(&tally.served)?,
             acquire_from_call: Latencies::of(&tally.calls)?,
-            acquire_all: Latencies::of(all)?,
+            acquire_all: Latencies::of(&waits)?,
             release: Latencies::of(&tally.release)?,
             fairness: fairness(&tally.grants),
             // Each grant records both.
@@ -214,6 +220,8 @@ impl Book {
                 .zip(&tally.served)
                 .map(|((_, attempt), wait)| (*attempt, *wait))
                 .collect(),
+            waits,
+            handovers: Vec::new(),
             load,
         })
     }

@@ -15,6 +15,7 @@ mod arrivals;
 mod book;
 mod conditional;
 mod error;
+mod handover;
 mod held;
 mod report;
 
@@ -30,6 +31,8 @@ pub use self::arrivals::Arrivals;
 use self::book::{Attempt, Book, Unserved};
 pub(crate) use self::conditional::pool as postgres_pool;
 pub use self::error::LoadError;
+pub use self::handover::Handover;
+use self::handover::{Handovers, Observed};
 use self::held::Held;
 pub use self::report::{Latencies, Report};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
@@ -173,15 +176,16 @@ impl Offer {
         let runtime = backend.runtime().clone();
         let mut options = Options::new(self.load.ttl);
         self.load.primitive.apply(&mut options);
-        let lock = Lock::new(backend, options)?;
+        let handovers = Handovers::default();
+        let lock = Lock::new(Observed::new(backend, &handovers), options)?;
         warm_up(&lock, &self.load).await?;
         let book = Arc::new(Book::open(self, &runtime));
         let mut contenders = JoinSet::new();
         for _ in 0..book.offer.at_most_attempts(book.offer.load.contenders) {
             let (lock, book) = (lock.clone(), Arc::clone(&book));
             match book.offer.load.fenced {
-                true => contenders.spawn(serve_attempts::<B, WithToken>(lock, book)),
-                false => contenders.spawn(serve_attempts::<B, WithoutToken>(lock, book)),
+                true => contenders.spawn(serve_attempts::<_, WithToken>(lock, book)),
+                false => contenders.spawn(serve_attempts::<_, WithoutToken>(lock, book)),
             };
         }
         while let Some(ended) = contenders.join_next().await {
@@ -191,7 +195,9 @@ impl Offer {
             // Attempts that were waiting release in the background what they may have been granted.
             lock.cleaned_up(runtime.now() + lock.options().request_timeout).await;
         }
-        book.report()
+        let handovers = handovers.all().into_iter();
+        let handovers = handovers.map(|handover| (book.since_start(handover.at), handover)).collect();
+        Ok(Report { handovers, ..book.report()? })
     }
 }
 

@@ -8,6 +8,7 @@ use hdrhistogram::{Histogram, RecordError};
 use history::{Event, Fairness, Kind, Name, Nanos};
 use serde::Serialize;
 
+use super::handover::Handover;
 use super::{Arm, Load};
 
 /// Significant digits of a latency.
@@ -61,6 +62,13 @@ pub struct Report {
     /// Each attempt served, in the order of grants, and its wait since it was due.
     #[serde(skip)]
     pub grants: Vec<(u64, Duration)>,
+    /// The waits of all attempts, as in [`Report::acquire_all`].
+    #[serde(skip)]
+    pub waits: Vec<Duration>,
+    /// The changes from a holder to a waiter, each with the time since the start; empty without a lock. Of
+    /// use for one key with one holder at a time.
+    #[serde(skip)]
+    pub handovers: Vec<(Duration, Handover)>,
 }
 
 /// Quantiles, in microseconds.

@@ -121,17 +121,23 @@ impl Results<'_> {
             Some(if is_full((abandoned, attempts)) {
                 format!("{system} none: {abandoned} of {attempts} attempts gave up")
             } else {
-                format!("{system} {p99:.0} ms")
+                let between = &point["p99_between_ms"];
+                let between = between[0].as_f64().zip(between[1].as_f64());
+                let between =
+                    between.map_or_else(String::new, |(low, high)| format!(" ({low:.0} to {high:.0})"));
+                format!("{system} {p99:.0} ms{between}")
             })
         };
         let points: Vec<_> = points.iter().filter(|point| point["contenders"] == 200).collect();
         let offered = points.first()?["offered_per_second"].as_f64()?;
         let work = points.first()?["work"].as_str()?;
+        let is_between = points.iter().any(|point| point["p99_between_ms"].is_array());
+        let sure = if is_between { " (with the interval of 95 %)" } else { "" };
         let answers: Vec<_> = points.iter().filter_map(|point| of(point)).collect();
         let changes = self.changes(work)?;
         Some(format!(
-            "{}, with {offered:.0} attempts a second and work of {work}; sections exclude each other, so the \
-             limit is 1 / (work + change to the next holder), and a change takes {changes}",
+            "{}{sure}, with {offered:.0} attempts a second and work of {work}; sections exclude each other, \
+             so the limit is 1 / (work + change to the next holder), and a change takes {changes}",
             answers.join(", ")
         ))
     }
@@ -210,8 +216,8 @@ impl Results<'_> {
         let answers: Vec<_> = fullest.filter_map(of).collect();
         let work = points.first()?["work"].as_str()?;
         Some(format!(
-            "{} with work of {work} and {most} contenders: 1 / work less the changes to the next holder, of the \
-             second row",
+            "{} with work of {work} and {most} contenders: 1 / work less the changes to the next holder, of \
+             the second row",
             answers.join(", ")
         ))
     }
@@ -224,8 +230,18 @@ impl Results<'_> {
                 ("redis", false) => "redis",
                 (system, _) => system,
             };
-            let waited = arm["wait_p99_ms"].as_f64()? / 1e3;
-            Some(format!("{system}: {} overtakings, p99 {waited:.1} s", arm["inversions"].as_u64()?))
+            let overtakings = arm["inversions"].as_u64()?;
+            // Earlier results are of a load that exceeded the capacity.
+            let Some(p99_ms) = arm["all"]["p99_ms"].as_f64() else {
+                let waited = arm["wait_p99_ms"].as_f64()? / 1e3;
+                return Some(format!("{system}: {overtakings} overtakings, p99 {waited:.1} s"));
+            };
+            let per_thousand = 1e3 * overtakings as f64 / arm["served"].as_f64()?.max(1.0);
+            let most = arm["overtaken_max"].as_u64()?;
+            Some(format!(
+                "{system}: {per_thousand:.0} overtakings in a thousand grants, at most {most} of one waiter, \
+                 p99 {p99_ms:.0} ms"
+            ))
         };
         Some(arms.iter().filter_map(of).collect::<Vec<_>>().join("; "))
     }
@@ -243,8 +259,8 @@ impl Results<'_> {
         };
         let ((foreign, forced), (script, scripts)) = (of("get_then_del"), of("script"));
         Some(format!(
-            "GET and DEL deleted another's lock in {foreign} of {forced} forced runs, the script in {script} of \
-             {scripts}"
+            "GET and DEL deleted another's lock in {foreign} of {forced} forced runs, the script in {script} \
+             of {scripts}"
         ))
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::one_machine::{MeasuredError, OneMachine};
 use super::{ALL, ExperimentError, Registered, objectives, questions};
 use crate::chaos::{self, ChaosPageError};
+use crate::lab::fleet::PERSISTENCE;
 use crate::lab::{LabError, keep_text};
 use crate::peers::{PeersPageError, stored_page};
 
@@ -83,7 +84,7 @@ impl Page {
     pub fn of(results: &Path) -> Result<Self, PageError> {
         let (mut files, mut machines) = (BTreeMap::new(), OneMachine::default());
         let mut chapters = BTreeMap::new();
-        let mut text = HEAD.to_owned() + &objectives::section(results);
+        let mut text = head() + &objectives::section(results);
         for experiment in ALL {
             let path = results.join(format!("experiment-{}.json", experiment.number()));
             let Ok(record) = fs::read_to_string(&path) else {
@@ -158,17 +159,23 @@ impl Page {
     }
 }
 
-const HEAD: &str = "# The experiments on live servers
+fn head() -> String {
+    format!(
+        "# The experiments on live servers
 
 `cargo run --release -p fencepost-real -- report` makes this page from the raw results in `real/results/`, and `report --check`
 compares the two. Each experiment is one command, and its configuration is a file in `real/experiments/`. A sentence with
 a tick is an expectation that the numbers confirm. Where they do not, the page says so, and the command exits with 1.
 
-Unless a chapter says otherwise, the servers are one Redis without persistence, five of them for Redlock, etcd with three
-members, each of which syncs its writes to the disk, and one ZooKeeper. They run on one machine with their clients, and
-speak over loopback. All results of this page and of [the comparison](peers.md) are of the same machine, measured at a
-load average of at most 1: `report` refuses others.
-";
+Unless a chapter says otherwise, the servers are one Redis {}, five of them for Redlock, etcd with three
+members, and one ZooKeeper. Each member of etcd, and ZooKeeper, syncs its log of writes to the disk before it answers.
+They run on one machine with their clients, and speak over loopback. All results of this page and of
+[the comparison](peers.md) are of the same machine, measured at a load average of at most 1, and of the same versions of
+the servers: `report` refuses others.
+",
+        PERSISTENCE.words()
+    )
+}
 
 fn missing(experiment: &dyn Registered) -> String {
     let (number, title, question) = (experiment.number(), experiment.title(), experiment.question());

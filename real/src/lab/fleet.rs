@@ -7,6 +7,9 @@ use crate::systems::System;
 /// Redlock tolerates the failure of two of five.
 const REDLOCK_NODES: usize = 5;
 
+/// The data that a single Redis keeps, as a page says.
+pub(crate) const PERSISTENCE: Persistence = Persistence::None;
+
 /// Running lock servers of one system.
 #[derive(Debug)]
 pub(crate) enum Fleet {
@@ -19,7 +22,7 @@ impl Fleet {
     /// Starts the servers and waits until they are ready.
     pub(crate) fn start(stage: &Stage, system: System) -> Result<Self, ServerError> {
         Ok(match system {
-            System::Redis => Self::Redis(vec![Redis::start(stage, "redis", Persistence::None)?]),
+            System::Redis => Self::Redis(vec![Redis::start(stage, "redis", PERSISTENCE)?]),
             System::Redlock => Self::Redis(Redis::start_many(stage, REDLOCK_NODES)?),
             System::Etcd => Self::Etcd(EtcdCluster::start(stage)?),
             System::Zookeeper => Self::ZooKeeper(Box::new(ZooKeeper::start(stage)?)),

@@ -1,10 +1,11 @@
 //! Tools that the experiments, the long run and the comparison with other locks share: this program as
 //! workers and resources (`actors`), the lock servers (`fleet`), an open load on them (`load`), links that
 //! can be cut (`network`), parallel runs (`parallel`), the outcome of a run (`outcome`), its history as a
-//! file (`histories`) and as text (`story`), `statistics`, the counts of the runs of a
-//! cell (`tally`), the [`Machine`] and its [`Software`], and the files of results.
+//! file (`histories`) and as text (`story`), `statistics`, the counts of the runs of a cell (`tally`) and of
+//! the lock library (`counted`), the [`Machine`] and its [`Software`], and the files of results.
 
 pub(crate) mod actors;
+pub(crate) mod counted;
 mod error;
 mod files;
 pub(crate) mod fleet;

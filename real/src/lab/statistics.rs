@@ -32,25 +32,41 @@ pub(crate) fn share_interval(hits: u32, runs: u32) -> (f64, f64) {
 
 /// Returns two of the values between which the median of all possible ones is, with a confidence of 95 % at
 /// least, whatever their distribution; `None` if they are too few to say so.
+pub(crate) fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
+    quantile_interval(values, 0.5)
+}
+
+/// Returns two of the values between which this quantile of all possible ones is, as [`median_interval`]
+/// does.
 ///
 /// Source: the interval by order statistics, Conover, "Practical Nonparametric Statistics", section 3.2.
-pub(crate) fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn quantile_interval(values: &[f64], share: f64) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len();
-    // `below`: the chance that fewer than `low` of the values are below the median, half of what may be
-    // wrong. By logarithms, since 2 to the power of the count is beyond a number.
-    let (mut chance_ln, mut below, mut low) = (-(count as f64) * std::f64::consts::LN_2, 0.0, 0);
+    let first = surely_below(count, share)?.checked_sub(1)?;
+    let last = count.checked_sub(surely_below(count, 1.0 - share)?)?;
+    Some((*sorted.get(first)?, *sorted.get(last)?))
+}
+
+/// Returns the largest number of values that are below the quantile of this share with a chance of 97.5 % at
+/// least, of `count` values; `None` if the share is not between 0 and 1.
+fn surely_below(count: usize, share: f64) -> Option<usize> {
+    if share <= 0.0 || share >= 1.0 {
+        return None;
+    }
+    // `fewer`: the chance that fewer than `low` of the values are below the quantile. By logarithms, since
+    // a power of the share to the count is beyond a number.
+    let (mut chance_ln, mut fewer, mut low) = (count as f64 * (1.0 - share).ln(), 0.0, 0);
     for rank in 0..count {
-        below += f64::exp(chance_ln);
-        if below > 0.025 {
+        fewer += f64::exp(chance_ln);
+        if fewer > 0.025 {
             break;
         }
         low = rank + 1;
-        chance_ln += ((count - rank) as f64 / (rank + 1) as f64).ln();
+        chance_ln += ((count - rank) as f64 / (rank + 1) as f64).ln() + (share / (1.0 - share)).ln();
     }
-    let first = low.checked_sub(1)?;
-    Some((*sorted.get(first)?, *sorted.get(sorted.len() - 1 - first)?))
+    Some(low)
 }
 
 /// Returns the value below which this share of the values is.
@@ -102,5 +118,15 @@ mod tests {
         let (low, high) = median_interval(&many).unwrap();
         assert!((950.0..960.0).contains(&low) && (1041.0..1051.0).contains(&high), "{low} {high}");
         assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), None, "5 values say it with 94 %");
+    }
+
+    #[test]
+    fn a_p99_is_between_two_of_many_values() {
+        let values: Vec<_> = (1..=1100).map(f64::from).collect();
+        // Binomial, of 1,100 draws with a chance of 1 %: P(X < 5) = 0.015, P(X > 18) = 0.017.
+        assert_eq!(quantile_interval(&values, 0.99), Some((1082.0, 1096.0)));
+        let few: Vec<_> = (1..=300).map(f64::from).collect();
+        assert_eq!(quantile_interval(&few, 0.99), None, "no value is surely above the p99");
+        assert_eq!(quantile_interval(&values, 1.0), None);
     }
 }

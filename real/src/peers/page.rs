@@ -72,7 +72,8 @@ pub fn page(results: &Results) -> String {
          requests are timed the Redis has a core and its client another, and a slice is done in {PARTS} \
          parts: read the ratios. A ratio is a *tie* where the middle halves of the two rows' slices overlap. \
          The Redis is one server without persistence, with a port over TLS beside the other; etcd has three \
-         members, which sync each write to this machine's disk, ZooKeeper one. redis-py and rslock acquire by a \
+         members and ZooKeeper one, each of which syncs its log of writes to this machine's disk before it \
+         answers. redis-py and rslock acquire by a \
          SET, which gives no fencing token and costs the server less than a script; so does our row without a \
          token, and the raw SET beside the raw EVALSHA tells how much. Nearly half of a round trip over \
          loopback is the waking of the thread that waits. Ours polls for an answer for \

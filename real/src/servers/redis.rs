@@ -37,6 +37,15 @@ impl Persistence {
             Self::Always => ["--appendonly", "yes", "--appendfsync", "always"],
         }
     }
+
+    /// Returns what a page says of a Redis with it, after its name.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::None => "without persistence",
+            Self::EverySecond => "with a file of its writes that it syncs each second",
+            Self::Always => "with a file of its writes that it syncs before it answers",
+        }
+    }
 }
 
 /// A Redis server, version 7, or a Valkey, version 9.

@@ -36,6 +36,9 @@ const VERSION: &str = "org.apache.zookeeper.Version";
 const SHELL: &str = "org.apache.zookeeper.ZooKeeperMain";
 const MEMBER: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
+/// Syncs the log of writes to the disk before an answer, as the pages say. It is ZooKeeper's default.
+const SYNC: &str = "forceSync=yes";
+
 /// Returns the command that prints ZooKeeper's version.
 pub(super) fn version_command() -> Result<Command, ServerError> {
     let mut command = Command::new(program::find("java", "default-jre-headless")?);
@@ -244,7 +247,7 @@ fn configuration(directory: &Path, port: u16, members: &str) -> String {
     format!(
         "dataDir={data}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n\
          4lw.commands.whitelist=*\nmaxClientCnxns=0\nminSessionTimeout={min}\n\
-         maxSessionTimeout={max}\n{}{members}",
+         maxSessionTimeout={max}\n{SYNC}\n{}{members}",
         if members.is_empty() { &alone } else { "" },
     )
 }

@@ -10,11 +10,19 @@
 //! other. So the lock is a queue with one server whose service takes a fixed time, with random arrivals
 //! (M/D/1): the mean wait that this predicts is reported beside the measured one.
 //!
+//! Where a lock serves less under a larger load, or less in the course of one, the cause is looked for in the
+//! times of the changes from one holder to the next, and in the number of waiters that were woken late.
+//!
 //! Sources: the lab text, sections 4, 5 and 10, experiment 4; the mean wait of M/D/1 by Pollaczek and
 //! Khinchine, as in Kleinrock, "Queueing Systems", volume 1 (1975), section 5.6.
 
+mod changes;
+mod falls;
+mod figures;
+mod model;
 mod point;
 mod section;
+mod tables;
 
 pub(super) use self::point::GAVE_UP;
 
@@ -56,9 +64,23 @@ struct Loads {
     rate: f64,
     contenders: Vec<u64>,
     lasts: Span,
+    /// The systems, if not all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    systems: Vec<System>,
     /// True if all run at the same time: they are so light that they don't disturb each other.
     #[serde(default)]
     at_once: bool,
+    /// Numbers of contenders whose load lasts longer, for more attempts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    longer: Vec<Longer>,
+}
+
+/// A load that lasts longer than the others with the same work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Longer {
+    contenders: u64,
+    lasts: Span,
 }
 
 /// The raw findings.
@@ -88,6 +110,7 @@ impl Experiment for Contention {
         let stage = Stage::new()?;
         let mut points = Vec::new();
         for loads in loads {
+            let systems = loads.systems_of(systems);
             let all =
                 systems.iter().flat_map(|system| loads.contenders.iter().map(|count| (*system, *count)));
             let all: Vec<_> = all.collect();
@@ -121,7 +144,7 @@ impl Configuration {
         at_once: usize,
     ) -> Result<Vec<Point>, ExperimentError> {
         in_parallel(all, at_once, |(system, contenders)| {
-            let Loads { work, rate, lasts, .. } = *loads;
+            let Loads { work, rate, .. } = *loads;
             let load = HotKey {
                 key: &format!("work-{work}-contenders-{contenders}"),
                 contenders: *contenders,
@@ -130,7 +153,7 @@ impl Configuration {
                 patience: Some(work.0 * self.patience),
                 work,
                 ttl: self.ttl,
-                lasts,
+                lasts: loads.lasts_with(*contenders),
                 polled: false,
             };
             let (_, fleet) = fleets.iter().find(|(of, _)| of == system).ok_or_else(|| {
@@ -138,5 +161,29 @@ impl Configuration {
             })?;
             Ok(Point::of(*system, *contenders, &load, &load.offer(*system, fleet)?))
         })
+    }
+}
+
+impl Loads {
+    /// Returns its systems: those of the configuration, `all`, unless it names its own.
+    fn systems_of<'a>(&'a self, all: &'a [System]) -> &'a [System] {
+        if self.systems.is_empty() { all } else { &self.systems }
+    }
+
+    fn lasts_with(&self, contenders: u64) -> Span {
+        let longer = self.longer.iter().find(|longer| longer.contenders == contenders);
+        longer.map_or(self.lasts, |longer| longer.lasts)
+    }
+}
+
+impl Findings {
+    /// Returns the points of each system and duration of work.
+    fn curves<'a>(&'a self, configuration: &'a Configuration) -> impl Iterator<Item = Vec<&'a Point>> {
+        let works = configuration.loads.iter().map(|loads| loads.work);
+        works.flat_map(move |work| configuration.systems.iter().map(move |system| self.of(*system, work)))
+    }
+
+    fn of(&self, system: System, work: Span) -> Vec<&Point> {
+        self.points.iter().filter(|point| point.system == system && point.work == work).collect()
     }
 }

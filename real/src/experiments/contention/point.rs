@@ -6,8 +6,10 @@ use std::time::Duration;
 use history::Span;
 use serde::{Deserialize, Serialize};
 
+use super::changes::Changes;
 use crate::contend::Report;
 use crate::lab::load::{HotKey, millis};
+use crate::lab::statistics::quantile_interval;
 use crate::systems::System;
 
 /// A load is beyond the capacity if more than this share of its attempts gave up.
@@ -29,6 +31,10 @@ pub(super) struct Point {
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
     pub(super) p999_ms: f64,
+    /// Between which the p99 of all possible attempts is, with a confidence of 95 %, in milliseconds; `None`
+    /// if the attempts are too few to say so. Earlier results have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) p99_between_ms: Option<(f64, f64)>,
     /// The mean over the attempts that were served.
     pub(super) mean_ms: f64,
     /// Latency of the calls of release.
@@ -39,6 +45,9 @@ pub(super) struct Point {
     pub(super) failed: u64,
     /// The reasons of failures, with their counts.
     pub(super) failures: BTreeMap<String, u64>,
+    /// The changes of holders in each third of the load. Earlier results have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) changes: Option<[Changes; 3]>,
 }
 
 impl Point {
@@ -46,6 +55,7 @@ impl Point {
         let lasts = load.lasts.0.as_secs_f64();
         let [first, _, last] = report.thirds.map(|served| served as f64 * 3.0 / lasts);
         let waited: Duration = report.grants.iter().map(|(_, wait)| *wait).sum();
+        let waits: Vec<_> = report.waits.iter().map(|wait| wait.as_secs_f64() * 1e3).collect();
         Self {
             system,
             work: load.work,
@@ -58,12 +68,14 @@ impl Point {
             p50_ms: millis(&report.acquire_all, 0.5),
             p99_ms: millis(&report.acquire_all, 0.99),
             p999_ms: millis(&report.acquire_all, 0.999),
+            p99_between_ms: quantile_interval(&waits, 0.99),
             mean_ms: waited.as_secs_f64() * 1e3 / report.served.max(1) as f64,
             release_p50_ms: millis(&report.release, 0.5),
             abandoned: report.abandoned,
             first_abandoned_s: report.first_abandoned.map(|after| after.as_secs_f64()),
             failed: report.failed,
             failures: report.failures.clone(),
+            changes: Some(Changes::of_thirds(&report.handovers, load.lasts.0)),
         }
     }
 
@@ -126,12 +138,14 @@ mod tests {
             p50_ms: 1.0,
             p99_ms: 1.0,
             p999_ms: 1.0,
+            p99_between_ms: None,
             mean_ms: 1.0,
             release_p50_ms: 1.0,
             abandoned: if offered > served { 1 } else { 0 },
             first_abandoned_s: None,
             failed: 0,
             failures: BTreeMap::new(),
+            changes: None,
         }
     }
 

@@ -8,6 +8,8 @@
 //! Sources: "distributed-coordination-part-018", section 22, "Database Optimistic Lock Alternative"; the lab
 //! text, section 10.
 
+mod earlier;
+mod point;
 mod section;
 mod updates;
 
@@ -16,9 +18,10 @@ use std::fmt;
 use history::Span;
 use serde::{Deserialize, Serialize};
 
-use self::updates::{Updates, offer};
+use self::point::Point;
+use self::updates::{Load, offer};
 use super::{Experiment, ExperimentError};
-use crate::lab::statistics::quantile;
+use crate::lab::Machine;
 use crate::place::Place;
 use crate::report::Section;
 use crate::servers::{Persistence, Postgres, Redis, Stage};
@@ -33,9 +36,23 @@ pub struct Crossing;
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
     contenders: Vec<u64>,
+    /// Further numbers of contenders, for work that waits: it takes no processor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    waiting_contenders: Vec<u64>,
     ttl: Span,
     lasts: Span,
+    /// Runs of each point.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    runs: u32,
     works: Vec<Work>,
+}
+
+const fn once() -> u32 {
+    1
+}
+
+fn is_once(runs: &u32) -> bool {
+    *runs == once()
 }
 
 /// The work between the read of a row and its update.
@@ -50,22 +67,10 @@ struct Work {
 /// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
+    /// The processors of the machine, if known: earlier results have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cores: Option<usize>,
     points: Vec<Point>,
-}
-
-/// One way with one number of contenders.
-#[derive(Debug, Serialize, Deserialize)]
-struct Point {
-    way: Way,
-    work: Work,
-    contenders: u64,
-    updates_per_second: f64,
-    /// From the begin of an update to its success, in milliseconds. What was not done by the end counts with
-    /// the time until then.
-    p50_ms: f64,
-    p99_ms: f64,
-    /// Works that were done in vain, for each success.
-    in_vain: f64,
 }
 
 /// The two ways to change a row.
@@ -90,11 +95,14 @@ impl Experiment for Crossing {
     const COMMITTED: &'static str = include_str!("../../../experiments/11.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { works, contenders, lasts, .. } = configuration;
+        let Configuration { works, contenders, runs, .. } = configuration;
         if works.is_empty() || works.iter().any(|work| work.takes.0.is_zero()) || contenders.len() < 2 {
             return Err(ExperimentError::Pointless(
                 "set work above zero, and at least two numbers of contenders to compare".to_owned(),
             ));
+        }
+        if *runs == 0 {
+            return Err(ExperimentError::Pointless("set runs: at least one".to_owned()));
         }
         let stage = Stage::new()?;
         let postgres = Postgres::start(&stage)?;
@@ -102,42 +110,57 @@ impl Experiment for Crossing {
         let redis = Place::new(System::Redis, vec![redis.address()]);
         let mut points = Vec::new();
         for &work in works {
-            for &contenders in contenders {
+            for contenders in configuration.counts(work) {
                 for way in [Way::Conditional, Way::Lock] {
-                    let updates = offer(configuration, way, work, contenders, (&postgres.url(), &redis));
-                    let updates = updates.map_err(|error| {
-                        ExperimentError::Failed(format!("{contenders} contenders, {work}: {error}"))
-                    })?;
-                    points.push(Point::new(way, work, contenders, &updates, *lasts));
+                    let measure = |run| {
+                        let load = Load { way, work, contenders, run };
+                        let updates = offer(configuration, load, (&postgres.url(), &redis));
+                        updates.map_err(|error| {
+                            ExperimentError::Failed(format!("{contenders} contenders, {work}: {error}"))
+                        })
+                    };
+                    let runs = (0..*runs).map(measure).collect::<Result<Vec<_>, _>>()?;
+                    points.push(Point::of((way, work, contenders), &runs, configuration.lasts));
                 }
             }
         }
-        Ok(Findings { points })
+        Ok(Findings { cores: Some(Machine::this().cores), points })
     }
 
     fn section(configuration: &Configuration, findings: &Findings) -> Section {
-        section::section(configuration, findings)
+        if findings.points.iter().all(|point| point.runs.is_empty()) {
+            earlier::section(configuration, findings)
+        } else {
+            section::section(configuration, findings)
+        }
     }
 }
 
-impl Point {
-    fn new(way: Way, work: Work, contenders: u64, updates: &Updates, lasts: Span) -> Self {
-        let at = |share| quantile(&updates.times_ms, share).unwrap_or_default();
-        Self {
-            way,
-            work,
-            contenders,
-            updates_per_second: updates.done as f64 / lasts.0.as_secs_f64(),
-            p50_ms: at(0.5),
-            p99_ms: at(0.99),
-            in_vain: updates.in_vain as f64 / updates.done.max(1) as f64,
+impl Configuration {
+    /// Returns the numbers of contenders for `work`, the lowest first.
+    fn counts(&self, work: Work) -> Vec<u64> {
+        let mut counts = self.contenders.clone();
+        if !work.computes {
+            counts.extend(&self.waiting_contenders);
         }
+        counts.sort_unstable();
+        counts.dedup();
+        counts
+    }
+
+    fn fewest(&self) -> u64 {
+        self.contenders.iter().min().copied().unwrap_or_default()
     }
 }
 
 impl Findings {
     fn of(&self, way: Way, work: Work, contenders: u64) -> Option<&Point> {
         self.points.iter().find(|point| (point.way, point.work, point.contenders) == (way, work, contenders))
+    }
+
+    /// Returns the conditional updates and those under a lock.
+    fn both(&self, work: Work, contenders: u64) -> Option<(&Point, &Point)> {
+        self.of(Way::Conditional, work, contenders).zip(self.of(Way::Lock, work, contenders))
     }
 }
 

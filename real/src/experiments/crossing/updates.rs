@@ -31,26 +31,37 @@ const WRITE: &str = "UPDATE crossing SET version = version + 1 WHERE row_id = $1
 /// The updates of all contenders until the end of a run.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
-    /// From the begin of an update to its success, in milliseconds. What was not done by the end counts with
-    /// the time until then.
-    pub(super) times_ms: Vec<f64>,
+    /// From the begin of an update to its success, in milliseconds, and whether it was done. What was not
+    /// done by the end counts with the time until then.
+    pub(super) times_ms: Vec<(f64, bool)>,
     pub(super) done: u64,
     /// Works whose result was thrown away, since the row had changed.
     pub(super) in_vain: u64,
+    /// Contenders that had no success.
+    pub(super) unserved: u64,
 }
 
-/// Runs `contenders` that all update one row in the PostgreSQL at `url`, in the way `way`, with the Redis at
-/// `redis` for the lock.
+/// The load of one run.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub(super) way: Way,
+    pub(super) work: Work,
+    pub(super) contenders: u64,
+    /// The number of the run: each updates a row of its own.
+    pub(super) run: u32,
+}
+
+/// Runs contenders that all update one row in the PostgreSQL at `url`, with the Redis at `redis` for the
+/// lock.
 pub(super) fn offer(
     configuration: &Configuration,
-    way: Way,
-    work: Work,
-    contenders: u64,
+    load: Load,
     (url, redis): (&str, &Place),
 ) -> Result<Updates, Stopped> {
+    let Load { way, work, contenders, run } = load;
     Builder::new_current_thread().enable_all().build()?.block_on(async {
         let (pool, runtime) = (postgres_pool(url)?, TokioRuntime::new(Handle::current()));
-        let row = format!("{}-{contenders}-{}", <&str>::from(way), work.name());
+        let row = format!("{}-{contenders}-{}-{run}", <&str>::from(way), work.name());
         let client = pool.get().await?;
         client.batch_execute(TABLE).await?;
         client.execute(INSERT, &[&row]).await?;
@@ -69,10 +80,11 @@ pub(super) fn offer(
         }
         let mut all = Updates::default();
         while let Some(ended) = running.join_next().await {
-            let Updates { times_ms, done, in_vain } = ended??;
+            let Updates { times_ms, done, in_vain, .. } = ended??;
             all.times_ms.extend(times_ms);
             all.done += done;
             all.in_vain += in_vain;
+            all.unserved += u64::from(done == 0);
         }
         Ok(all)
     })
@@ -103,8 +115,9 @@ impl Contender {
                 Way::Lock => self.with_lock(&mut updates).await?,
             };
             let until = self.now().min(self.ends);
-            updates.times_ms.push(until.saturating_since(called).as_secs_f64() * 1e3);
-            updates.done += u64::from(is_done && until < self.ends);
+            let is_done = is_done && until < self.ends;
+            updates.times_ms.push((until.saturating_since(called).as_secs_f64() * 1e3, is_done));
+            updates.done += u64::from(is_done);
         }
     }
 

@@ -1,11 +1,15 @@
 //! Experiment 5: order of arrival compared with order of grants.
 //!
-//! The offered load exceeds the capacity of the lock, so that a queue builds up. etcd and ZooKeeper keep it
+//! Attempts come at random times, at a rate that every system serves: some wait, and the queue does not grow.
+//! Beyond the capacity every wait would grow with the duration of the run. etcd and ZooKeeper keep the queue
 //! on the server, in the order of arrival. Redis keeps none: waiters poll at random times, and the first
 //! request after a release is served. Where a release wakes waiters, each client wakes its own in their
 //! order: fair among the waiters of one client, random between clients.
 //!
 //! Source: the lab text, section 10, experiment 5.
+
+mod overload;
+mod section;
 
 use std::collections::BTreeMap;
 
@@ -15,16 +19,13 @@ use serde::{Deserialize, Serialize};
 use super::{Experiment, ExperimentError};
 use crate::contend::{Arrivals, Report};
 use crate::lab::fleet::Fleet;
-use crate::lab::load::{HotKey, failures, millis};
-use crate::report::{Axis, Figure, Line, Scale, Section, Table};
+use crate::lab::load::{HotKey, millis};
+use crate::report::Section;
 use crate::servers::Stage;
 use crate::systems::System;
 
 /// The number of grants of a system that the figure shows.
 const SHOWN: usize = 150;
-/// The accepted overtakings, in a thousand pairs: even with a queue on the server, requests may overtake each
-/// other in the network.
-const ON_THE_WAY_PER_MILLE: f64 = 10.0;
 
 /// Experiment 5.
 #[derive(Debug)]
@@ -35,6 +36,9 @@ pub struct Fairness;
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
     systems: Vec<System>,
+    /// Draws the arrivals. Earlier results, of arrivals at even intervals, have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
     contenders: u64,
     rate: f64,
     work: Span,
@@ -72,8 +76,21 @@ struct Arm {
     wait_max_ms: f64,
     /// Over all attempts, unserved ones included.
     wait_all_max_ms: f64,
+    /// The same of other quantiles. Earlier results, of loads that exceeded the capacity, have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    all: Option<Waits>,
     /// The numbers of the first attempts served, in the order of their grants.
     order: Vec<u64>,
+}
+
+/// The waits of all attempts of an arm, in milliseconds; of those not served, until the end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Waits {
+    /// The number of attempts.
+    offered: u64,
+    p50_ms: f64,
+    p99_ms: f64,
+    p999_ms: f64,
 }
 
 impl Experiment for Fairness {
@@ -84,16 +101,22 @@ impl Experiment for Fairness {
     const TITLE: &'static str = "Fairness: order of arrival, order of grant";
     const QUESTION: &'static str =
         "In which order are waiters served, and how does it affect the longest waits?";
-    const COMMITTED: &'static str = include_str!("../../experiments/5.toml");
+    const COMMITTED: &'static str = include_str!("../../../experiments/5.toml");
 
     /// Runs the loads one after the other, since they would disturb each other.
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { systems, contenders, rate, work, lasts, ttl } = configuration;
-        if work.0.is_zero() || *rate * work.0.as_secs_f64() <= 1.0 {
+        let Configuration { systems, seed, contenders, rate, work, lasts, ttl } = configuration;
+        if work.0.is_zero() || *rate * work.0.as_secs_f64() >= 1.0 {
             return Err(ExperimentError::Pointless(
-                "set a rate above 1 / work: without waiters there is no order to compare".to_owned(),
+                "set work above zero and a rate below 1 / work: beyond it waits grow as long as the run lasts"
+                    .to_owned(),
             ));
         }
+        let Some(seed) = *seed else {
+            return Err(ExperimentError::Pointless(
+                "set a seed of random arrivals: at even intervals nobody waits for another".to_owned(),
+            ));
+        };
         let mut arms = Vec::new();
         for &system in systems {
             let stage = Stage::new()?;
@@ -102,7 +125,7 @@ impl Experiment for Fairness {
             for &polled in ways {
                 let key = if polled { "polled" } else { "called" };
                 let (work, ttl, lasts) = (*work, *ttl, *lasts);
-                let (contenders, rate, arrivals) = (*contenders, *rate, Arrivals::Even);
+                let (contenders, rate, arrivals) = (*contenders, *rate, Arrivals::Random { seed });
                 let load =
                     HotKey { key, contenders, rate, arrivals, patience: None, work, ttl, lasts, polled };
                 arms.push(Arm::of(system, polled, &load.offer(system, &fleet)?));
@@ -111,30 +134,11 @@ impl Experiment for Fairness {
         Ok(Findings { arms })
     }
 
-    fn section(_: &Configuration, findings: &Findings) -> Section {
-        let mut section = Section {
-            tables: vec![table(findings)],
-            figures: order_figures(findings).collect(),
-            ..Section::default()
-        };
-        let queues = || findings.arms.iter().filter(|arm| arm.has_queue());
-        section.expect(
-            "etcd and ZooKeeper served in the order of arrival, except requests that overtook each other on \
-             the way to the server",
-            queues().all(|arm| arm.inverted_per_mille() <= ON_THE_WAY_PER_MILLE),
-        );
-        let polled = || findings.arms.iter().filter(|arm| arm.polls());
-        section.expect(
-            "polling waiters were served out of order",
-            polled().all(|arm| arm.inverted_per_mille() > ON_THE_WAY_PER_MILLE),
-        );
-        section.expect("there was always a queue", {
-            !findings.arms.is_empty() && findings.arms.iter().all(|arm| arm.served > 1 && arm.unserved > 0)
-        });
-        section.remarks.extend(findings.arms.iter().map(Arm::remark));
-        let failed = |arm: &Arm| failures(&arm.name(), &arm.failures);
-        section.remarks.extend(findings.arms.iter().filter_map(failed));
-        section
+    fn section(configuration: &Configuration, findings: &Findings) -> Section {
+        match findings.below_capacity() {
+            Some(arms) => section::section(configuration, findings, &arms),
+            None => overload::section(findings),
+        }
     }
 }
 
@@ -153,6 +157,12 @@ impl Arm {
             wait_p99_ms: millis(&report.acquire_served, 0.99),
             wait_max_ms: millis(&report.acquire_served, 1.0),
             wait_all_max_ms: millis(&report.acquire_all, 1.0),
+            all: Some(Waits {
+                offered: report.offered,
+                p50_ms: millis(&report.acquire_all, 0.5),
+                p99_ms: millis(&report.acquire_all, 0.99),
+                p999_ms: millis(&report.acquire_all, 0.999),
+            }),
             order: report.grants.iter().map(|(attempt, _)| *attempt).take(SHOWN).collect(),
         }
     }
@@ -175,63 +185,8 @@ impl Arm {
         self.polled || self.system == System::Redlock
     }
 
-    /// Returns the number of pairs served in the wrong order, in a thousand.
-    fn inverted_per_mille(&self) -> f64 {
-        let pairs = self.served as f64 * (self.served as f64 - 1.0) / 2.0;
-        1e3 * self.inversions as f64 / pairs.max(1.0)
+    /// Returns how often, in a thousand grants, a later attempt was served before an earlier one.
+    fn overtakings_per_thousand(&self) -> f64 {
+        1e3 * self.inversions as f64 / self.served.max(1) as f64
     }
-
-    fn remark(&self) -> String {
-        format!(
-            "{}: {:.1} of a thousand pairs were served in the wrong order, and one waiter saw {} later ones \
-             served before it. Half of those served waited {:.0} ms, one in a hundred {:.0} ms or more; the \
-             longest wait, served or not, was {:.0} ms.",
-            self.name(),
-            self.inverted_per_mille(),
-            self.overtaken_max,
-            self.wait_p50_ms,
-            self.wait_p99_ms,
-            self.wait_all_max_ms,
-        )
-    }
-}
-
-fn table(findings: &Findings) -> Table {
-    let mut table = Table::new(
-        "Waits in ms, from the time at which an attempt was due, over those served.",
-        &["system", "served", "failed", "inversions", "overtaken by", "p50", "p99", "max"],
-    );
-    for arm in &findings.arms {
-        table.row([
-            arm.name(),
-            arm.served.to_string(),
-            arm.failed.to_string(),
-            arm.inversions.to_string(),
-            arm.overtaken_max.to_string(),
-            format!("{:.0}", arm.wait_p50_ms),
-            format!("{:.0}", arm.wait_p99_ms),
-            format!("{:.0}", arm.wait_max_ms),
-        ]);
-    }
-    table
-}
-
-/// Returns a figure for each arm: in one frame their points would lie on each other.
-fn order_figures(findings: &Findings) -> impl Iterator<Item = Figure> {
-    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
-    findings.arms.iter().map(move |arm| {
-        let points =
-            arm.order.iter().zip(1_u32..).map(|(arrival, grant)| (f64::from(grant), *arrival as f64 + 1.0));
-        Figure {
-            name: format!("experiment-5-order-{}", arm.name().replace(", ", "-")),
-            caption: format!(
-                "{}: order of arrival by order of grant. A queue is a straight line; a point above it has \
-                 overtaken those below.",
-                arm.name()
-            ),
-            x: axis("order of grant"),
-            y: axis("order of arrival"),
-            lines: vec![Line { name: arm.name(), points: points.collect() }],
-        }
-    })
 }
