@@ -234,7 +234,9 @@ fn redlock_is_operated_with_the_rights_of_its_locks() {
     is_operated_with_a_login(&stage, &hosts.join(","), "redis", "Password authentication failed");
     let url = format!("redis://app:{ESCAPED}@{}", hosts.join(","));
     let (code, printed) = real(&stage, &["raise", "orders:42", "--to", "9", "--servers", &url], &[]);
-    assert!(code == Some(0) && printed.matches("from 1 to 9").count() == 3, "{printed}");
+    // The dead holder had its grant once two had answered: the third may not have seen it.
+    let (raised, granted) = (printed.matches(" to 9").count(), printed.matches("from 1 to 9").count());
+    assert!(code == Some(0) && raised == 3 && granted >= 2, "{printed}");
 }
 
 /// Makes the user `app` with the rights that docs/rights.md states.
