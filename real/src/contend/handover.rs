@@ -1,7 +1,5 @@
-//! How a lock changes from one holder to the next: a backend that notes the times, and passes every call on
-//! to another one.
-//!
-//! It is of use for a load on one key with one holder at a time.
+//! The changes of a lock from one holder to the next: a backend that notes their times, and passes every call
+//! on to another one. It is for a load on one key with one holder at a time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,7 +22,7 @@ pub struct Handover {
     pub(crate) request: Duration,
     /// The duration of that wait.
     pub(crate) waited: Duration,
-    /// How often the waiter has waited.
+    /// The number of the waiter's waits.
     pub(crate) waits: u32,
 }
 

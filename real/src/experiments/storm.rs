@@ -36,7 +36,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The counter of renewals of the lock library.
 const RENEWALS: &str = "redis_lease_extend_total";
 
-/// What the numbers of holders are a limit of.
+/// The reason for which leases are lost from some number of holders on.
 const ONE_CLIENT: &str = "All holders of a run are tasks of one process with one thread: the numbers are a \
                           limit of this client and its one core together with the servers, which share the \
                           machine with it. Where the client is late, leases are lost although the server has \

@@ -1,4 +1,4 @@
-//! How long the lock takes to change from a holder to one that waits, and what that time consists of.
+//! The time of a change from a holder to one that waits, and its parts.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) struct Changes {
     pub(super) wake_ms: f64,
     /// The mean time from there to the grant, in milliseconds.
     pub(super) request_ms: f64,
-    /// How often the waiter had waited, in the mean.
+    /// The mean number of the waiter's waits.
     pub(super) waits: f64,
     /// The number of waiters whose last wait was young.
     pub(super) young: u64,

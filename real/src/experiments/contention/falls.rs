@@ -16,7 +16,7 @@ pub(super) const ETCD_LATE: &str = " A waiter watches the claim ahead of it, fro
                                     read. If anything was written meanwhile, etcd sends such a watch its \
                                     first events only every 100 ms.";
 
-/// What was measured of a load, or of a part of one.
+/// The results of a load, or of a part of one.
 #[derive(Clone, Copy)]
 struct Part {
     served_per_second: f64,

@@ -1,4 +1,4 @@
-//! What one way with one number of contenders showed.
+//! The result of one way with one number of contenders.
 
 use history::Span;
 use serde::{Deserialize, Serialize};

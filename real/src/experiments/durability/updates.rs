@@ -30,7 +30,7 @@ const ARMS: [(By, Fencing); 4] = [
     (By::Transaction, Fencing::On),
 ];
 
-/// How a row is updated.
+/// The way in which a row is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum By {

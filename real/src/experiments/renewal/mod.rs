@@ -57,7 +57,7 @@ pub struct Configuration {
     /// The number of holders that begin it, each with its own lock. Earlier results have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     holders: Option<u32>,
-    /// How often each holder begins it.
+    /// The number of times that each holder begins it.
     attempts: u32,
     at_once: usize,
 }
