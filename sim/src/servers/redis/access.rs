@@ -79,11 +79,26 @@ impl State {
 
     /// Records a change of the collection `key` inside of [`State::as_command`]. Removes it if it is empty.
     pub(crate) fn touch(&mut self, key: &[u8]) {
-        if self.keyspace().entry(key).is_some_and(|entry| entry.value.is_empty()) {
-            self.clear(key);
-        } else {
-            self.emit(Effect::Changed { key: key.into() });
+        match self.keyspace().entry(key) {
+            Some(entry) if entry.value.is_empty() => _ = self.clear(key),
+            Some(entry) => {
+                let next_field = entry.value.next_field_expiry();
+                self.note_change(key, next_field);
+            }
+            None => self.note_change(key, None),
         }
+    }
+
+    /// As [`State::touch`], but keeps an empty collection: it is not the command's last change.
+    pub(crate) fn touch_part(&mut self, key: &[u8]) {
+        let next_field = self.keyspace().entry(key).and_then(|entry| entry.value.next_field_expiry());
+        self.note_change(key, next_field);
+    }
+
+    /// `next_field`: the time at which the next field of a hash expires.
+    fn note_change(&mut self, key: &[u8], next_field: Option<i64>) {
+        self.keyspace_mut().set_next_field(key, next_field);
+        self.emit(Effect::Changed { key: key.into() });
     }
 
     /// Replaces `key` by a collection, or removes it if that is empty, inside of [`State::as_command`].

@@ -316,7 +316,7 @@ impl State {
         });
     }
 
-    /// Removes every expired key.
+    /// Removes every expired key, and the expired fields of hashes.
     pub(crate) fn expire_due(&mut self) {
         for database in 0..self.databases.0.len() {
             self.within(database, |state| {
@@ -326,6 +326,7 @@ impl State {
                 } {
                     state.record_removal(key, &entry, Removal::Expired);
                 }
+                state.expire_due_fields();
             });
         }
     }
