@@ -152,30 +152,3 @@ fn a_replica_hides_expired_fields() {
         assert_eq!(ask(&mut bench, "HLEN h"), [":1", "-", "-"], "{version:?}");
     }
 }
-
-#[test]
-fn temporary_random_requests() {
-    let table = std::fs::read_to_string("/tmp/vk/rand.txt").unwrap();
-    let mut bench = bench(Version::Valkey9);
-    let mut lines = table.lines();
-    let (mut script, mut shown_differences, mut count) = (Vec::new(), 0, 0);
-    while let Some(request) = lines.next() {
-        if request == "FLUSHALL" {
-            bench.written.clear();
-            script.clear();
-        }
-        let answers = ask(&mut bench, request);
-        let expected: Answers = lines.by_ref().take(3).map(|line| line.trim_start().into()).collect();
-        script.push(format!("{request} -> {}", answers.join(" | ")));
-        count += 1;
-        if answers != expected && shown_differences < 12 {
-            shown_differences += 1;
-            println!("{}\n  expected {expected:?}\n  ours     {answers:?}\n", script.join("\n"));
-        }
-        let repeated = repeated_by(Version::Valkey9, &bench.written);
-        let (ours, theirs) = (snapshot(&bench.core.state), snapshot(&repeated));
-        assert_eq!(shown(&theirs), shown(&ours), "after {}", script.join("\n"));
-    }
-    println!("{count} requests");
-    assert_eq!(shown_differences, 0);
-}

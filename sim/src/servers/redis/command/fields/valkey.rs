@@ -114,8 +114,8 @@ pub(super) fn hsetex(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> 
     Ok(Reply::Integer(1))
 }
 
-/// Reads the options, and the fields with their values. A key that is called like the option FIELDS stands for
-/// it, but not in what this server writes.
+/// Reads the options, and the fields with their values. A key that is called like the option FIELDS stands
+/// for it, but not in what this server writes.
 fn hsetex_arguments(args: Args<'_>, is_replaying: bool) -> Result<(Options<'_>, Args<'_>), Reply> {
     let parse = |from| block(args, from, 2, |before| Options::parse(before.skip(2), OptionsOf::HSetEx));
     if is_replaying { parse(2).or_else(|_| parse(0)) } else { parse(0) }
