@@ -125,13 +125,16 @@ impl State {
         });
     }
 
-    /// Runs `work` and records that the command `words` repeats all of its effects. Expired keys must be
-    /// looked up before: their removal is no part of the command.
+    /// Runs `work` and records that the command `words` repeats all of its effects, except the removal of
+    /// keys that expire, which comes before it. Expired keys of other databases must be looked up before.
     pub(crate) fn as_command<T>(&mut self, words: &[&[u8]], work: impl FnOnce(&mut Self) -> T) -> T {
         // The command runs in this database, though its effects may begin in another one.
         let former = self.record.select(self.selected());
         let at = self.record.effects.len();
         let outcome = work(self);
+        let effects = &mut self.record.effects[at..];
+        effects.sort_by_key(|effect| !effect.is_expiry());
+        let at = at + effects.iter().take_while(|effect| effect.is_expiry()).count();
         let covers = self.record.effects.len() - at;
         if covers > 0 {
             let mut encoded = Vec::new();

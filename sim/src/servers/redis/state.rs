@@ -121,8 +121,7 @@ impl Record {
 
     /// Returns true if a key expired.
     pub(crate) fn has_expired(&self) -> bool {
-        let is_expiry = |effect: &Effect| matches!(effect, Effect::Removed { cause: Removal::Expired, .. });
-        self.effects.iter().any(is_expiry)
+        self.effects.iter().any(Effect::is_expiry)
     }
 
     pub(crate) fn clear(&mut self) {

@@ -17,13 +17,17 @@ pub(in super::super) fn msetex(state: &mut State, args: Args<'_>) -> Result<Repl
     let written = args.skip(2 + pairs.len());
     let options = Options::parse(written, OptionsOf::MSetEx)?;
     let expires_at = options.expires_at(state.now_ms(), "msetex")?;
-    // Redis only reads the keys for XX.
-    state.set_reading(!is_valkey && !options.allow_key(false));
-    for key in pairs.iter().step_by(2) {
-        let exists = state.lookup(key).is_some();
-        if !options.allow_key(exists) {
-            return Ok(Reply::Integer(0));
+    let (allows_missing, allows_former) = (options.allow_key(false), options.allow_key(true));
+    if !(allows_missing && allows_former) {
+        // Redis only reads the keys for XX.
+        state.set_reading(!is_valkey && !allows_missing);
+        for key in pairs.iter().step_by(2) {
+            let exists = state.lookup(key).is_some();
+            if !options.allow_key(exists) {
+                return Ok(Reply::Integer(0));
+            }
         }
+        state.set_reading(false);
     }
     let at = expires_at.map(decimal);
     // Redis leaves EXAT as it is.
@@ -52,8 +56,8 @@ fn pairs(args: Args<'_>, is_valkey: bool) -> Result<Args<'_>, Reply> {
 }
 
 fn set(state: &mut State, key: &[u8], value: &[u8], expires_at: Option<i64>, keeps_expiry: bool) {
-    let former = state.keyspace().entry(key).filter(|_| keeps_expiry);
-    let kept = former.and_then(|entry| entry.expires_at);
+    // The former value has expired or is overwritten.
+    let kept = state.lookup(key).filter(|_| keeps_expiry).and_then(|entry| entry.expires_at);
     state.set(key, value.into(), expires_at.or(kept));
     let publishes_first = expires_at.is_some() && !state.is_valkey();
     if publishes_first {
