@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 use history::VerdictKind;
 use lab::System;
 use lab::museum::Mutant;
-use lab::serve::{self, Ports};
+use lab::serve::{self, Ports, RedisArguments};
 use resource::Fencing;
 use sim::Strategy;
 use sim::allocator::Allocator;
@@ -171,7 +171,7 @@ enum Command {
     /// Derives TTL, renewal and cap of a lease from measured work, and simulates how often it would be lost.
     Advise(cli::advise::Arguments),
     /// Serves the simulated Redis on a real port of this machine, for any Redis client.
-    ServeRedis(Ports),
+    ServeRedis(RedisArguments),
     /// Serves the simulated etcd on a real port of this machine, for etcdctl and any etcd client.
     ServeEtcd(Ports),
     /// Serves the simulated ZooKeeper on a real port of this machine, for any ZooKeeper client.
@@ -240,7 +240,9 @@ fn main() -> ExitCode {
             cli::compare::compare(first, schedules, threads, out.as_deref())
         }
         Some(Command::Advise(arguments)) => cli::advise::run(&arguments),
-        Some(Command::ServeRedis(ports)) => serve::serve_redis(ports).map(|()| true).map_err(Into::into),
+        Some(Command::ServeRedis(arguments)) => {
+            serve::serve_redis(arguments).map(|()| true).map_err(Into::into)
+        }
         Some(Command::ServeEtcd(ports)) => serve::serve_etcd(ports).map(|()| true).map_err(Into::into),
         Some(Command::ServeZookeeper(ports)) => {
             serve::serve_zookeeper(ports).map(|()| true).map_err(Into::into)

@@ -23,9 +23,11 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sim"));
-        command.args(["serve-redis", "--port", "0"]).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
+        Self::start_with(&[])
+    }
+
+    fn start_with(options: &[&str]) -> Self {
+        let mut process = command(options).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.split_once("listens on ").unwrap().1.split_once(';').unwrap().0.parse().unwrap();
@@ -61,6 +63,13 @@ impl Server {
     }
 }
 
+/// Returns the command, on a free port.
+fn command(options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sim"));
+    command.args(["serve-redis", "--port", "0"]).args(options);
+    command
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // Fails only if the process has ended.
@@ -89,6 +98,27 @@ impl Client {
 fn request(words: &[&str]) -> Vec<u8> {
     let words: Vec<_> = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
     format!("*{}\r\n{}", words.len(), words.concat()).into_bytes()
+}
+
+#[test]
+fn the_server_has_the_commands_of_the_chosen_version() {
+    for (options, commands) in [
+        (&[][..], ":170\r\n"),
+        (&["--version", "redis-7"], ":170\r\n"),
+        (&["--version", "redis-8.4"], ":185\r\n"),
+        (&["--version", "valkey-9"], ":184\r\n"),
+    ] {
+        let server = Server::start_with(options);
+        assert_eq!(server.connect().call(&["COMMAND", "COUNT"]), commands, "{options:?}");
+    }
+}
+
+#[test]
+fn an_unknown_version_is_refused_with_the_known_ones() {
+    let refused = command(&["--version", "redis-9"]).output().unwrap();
+    let text = String::from_utf8(refused.stderr).unwrap();
+    let expected = "unknown version `redis-9`: known are redis-7, redis-8.4, valkey-9";
+    assert!(!refused.status.success() && text.contains(expected), "{text}");
 }
 
 /// 120,000 requests of 15 MB, whose replies of 13 MB are more than the sockets keep.

@@ -104,6 +104,7 @@ fn word(word: &'static str) -> BoxedStrategy<Word> {
         "<unix-seconds>" => select(&[-100, 0, 150, 50][..]).prop_map(Word::UnixSeconds).boxed(),
         // Other than those of <millis>: the order of two expiries must not depend on a millisecond.
         "<unix-millis>" => select(&[-100, 25, 85, 150_030, 50_030][..]).prop_map(Word::UnixMillis).boxed(),
+        "<far-millis>" => select(&[-100, 150_030, 50_030][..]).prop_map(Word::UnixMillis).boxed(),
         "\"\"" => Just(Word::text("")).boxed(),
         _ => collections::texts(word).map_or_else(|| Just(Word::text(word)).boxed(), texts),
     }

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::prop_oneof;
 use proptest::sample::select;
-use proptest::strategy::{Strategy, Union};
+use proptest::strategy::{BoxedStrategy, Strategy, Union};
 
 use super::command::{self, Command, Word};
 use super::script::Servers;
+use super::templates::Group;
 use super::wire::{self, Connection, Reply};
-use super::{collections, lua, templates};
+use super::{collections, fields, lua, templates};
 use crate::harness::{Tally, Verdict};
 
 /// Shorter than any expiry.
@@ -73,6 +74,10 @@ const EVENTS: [&str; 49] = [
     "PSUBSCRIBE",
 ];
 
+/// The events that must occur in a run of the commands that only Valkey has.
+const VALKEY_EVENTS: [&str; 11] =
+    ["del", "expire", "hdel", "hexpire", "hexpired", "hincrby", "hpersist", "hset", "keymiss", "new", "set"];
+
 /// The first commands of a script: most commands on collections change one that is there.
 const FILLING: [&str; 7] = [
     "HSET h a 1 b 2 v 3",
@@ -97,11 +102,25 @@ pub(crate) struct Script {
 /// Draws a script.
 pub(crate) fn scripts() -> impl Strategy<Value = Script> {
     let groups = [&templates::KEYS, &templates::TRANSACTIONS].into_iter().chain(collections::ALL);
-    let drawn = Union::new(groups.map(command::of).collect::<Vec<_>>()).prop_filter("expires", |command| {
+    of(prop_oneof![20 => lasting(groups), 1 => lua::collections()])
+}
+
+/// Draws a script of the commands that only Valkey has.
+pub(crate) fn valkey_scripts() -> impl Strategy<Value = Script> {
+    of(lasting([&fields::LASTING, &fields::LASTING, &fields::KEYS, &templates::TRANSACTIONS]))
+}
+
+/// Draws commands of these groups, but none with a point in time.
+fn lasting<'a>(groups: impl IntoIterator<Item = &'a Group>) -> BoxedStrategy<Command> {
+    let commands = Union::new(groups.into_iter().map(command::of).collect::<Vec<_>>());
+    let lasting = commands.prop_filter("expires", |command| {
         let is_time = |word: &Word| matches!(word, Word::UnixMillis(_) | Word::UnixSeconds(_));
         !command.words.iter().any(is_time)
     });
-    let commands = prop_oneof![20 => drawn, 1 => lua::collections()];
+    lasting.boxed()
+}
+
+fn of(commands: impl Strategy<Value = Command>) -> impl Strategy<Value = Script> {
     (select(CLASSES), vec(commands, 1..20)).prop_map(|(classes, drawn)| {
         let filling = FILLING.map(|text| Command::new(text, text.split(' ').map(Word::text).collect()));
         Script { classes, commands: filling.into_iter().chain(drawn).collect() }
@@ -135,8 +154,13 @@ impl Side {
             self.client = Connection::open(self.address).unwrap();
         }
         let messages = self.listener.say_all(&[]).unwrap().iter().map(Reply::to_string).collect::<Vec<_>>();
-        (reply, messages.into_iter().filter(|message| !message.contains("expired")).collect())
+        (reply, messages.into_iter().filter(|message| !is_expiry(message)).collect())
     }
+}
+
+/// Returns true if a key has expired: the live server removes it at a time of its own.
+fn is_expiry(message: &str) -> bool {
+    message.contains("__:expired ") || message.ends_with(" expired")
 }
 
 /// Runs `script` on both servers.
@@ -184,6 +208,11 @@ fn kinds_of(command: &Command, messages: &[String]) -> Vec<String> {
 /// Returns the kinds that must occur in a run.
 pub(crate) fn kinds() -> impl Iterator<Item = String> {
     EVENTS.iter().map(|event| (*event).to_owned())
+}
+
+/// Returns the kinds that must occur in a run of the commands that only Valkey has.
+pub(crate) fn valkey_kinds() -> impl Iterator<Item = String> {
+    VALKEY_EVENTS.iter().map(|event| (*event).to_owned())
 }
 
 /// Lets a key expire, and has a client look for it. Returns the messages about it.

@@ -6,6 +6,7 @@ mod channels;
 mod collections;
 mod command;
 mod events;
+mod fields;
 mod libraries;
 mod lua;
 mod monitor;
@@ -43,9 +44,36 @@ fn valkey_answers_alike() {
     let simulated = lab::serve::host_redis_of(Version::Valkey9).unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("valkey", 600, valkey_scripts(), |script| run(script, servers, &tally));
-    let commands = ["DELIFEQ", "SET", "EXEC"].into_iter().chain(lua::ASKING);
-    tally.require(commands.map(str::to_owned));
+    compare("valkey", 1500, valkey_scripts(), |script| run(script, servers, &tally));
+    let commands = ["DELIFEQ", "SET", "EXEC"].into_iter().chain(lua::ASKING).chain(fields::names());
+    tally.require(commands.filter(|name| *name != "OBJECT").map(str::to_owned));
+}
+
+/// A command added to the simulated Valkey must be compared, too.
+#[test]
+fn valkey_compares_every_command_that_redis_lacks() {
+    let known = |version| {
+        let simulated = lab::serve::host_redis_of(version).unwrap();
+        let mut connection = Connection::open(simulated.address()).unwrap();
+        let count = connection.say(b"COMMAND COUNT\r\n").unwrap().to_string();
+        count.trim_start_matches(':').parse::<usize>().unwrap()
+    };
+    let of_redis: BTreeSet<_> = templates::names().collect();
+    let compared: BTreeSet<_> = fields::names().chain(["DELIFEQ"]).collect();
+    let newer: Vec<_> = compared.difference(&of_redis).collect();
+    assert_eq!(known(Version::Valkey9) - known(Version::Redis7), newer.len(), "{newer:?}");
+}
+
+/// The events of the commands that Redis 7 lacks.
+#[test]
+fn valkey_events_come_alike() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start_valkey(&stage, "valkey", Persistence::None).unwrap();
+    let simulated = lab::serve::host_redis_of(Version::Valkey9).unwrap();
+    let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
+    let tally = Tally::default();
+    compare("valkey_events", 1000, events::valkey_scripts(), |script| events::run(script, servers, &tally));
+    tally.require(events::valkey_kinds());
 }
 
 #[test]

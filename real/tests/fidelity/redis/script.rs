@@ -13,11 +13,11 @@ use proptest::prelude::{Just, any, prop_oneof};
 use proptest::sample::select;
 use proptest::strategy::{Strategy, Union};
 
-use super::command::{self, Command};
+use super::command::{self, Command, Word};
 use super::near::Closeness;
 use super::templates::Group;
 use super::wire::{self, Connection, Reply};
-use super::{collections, lua, templates};
+use super::{collections, fields, lua, templates};
 use crate::harness::{Tally, Verdict};
 
 const WAIT: Duration = Duration::from_millis(60);
@@ -81,14 +81,27 @@ fn collections() -> impl Strategy<Value = Script> {
     ]
 }
 
-/// Draws scripts of the commands by which Valkey renews and releases leases.
+/// Draws scripts of the commands that Valkey has and Redis 7 lacks.
 pub(crate) fn valkey_scripts() -> impl Strategy<Value = Script> {
-    of(prop_oneof![
+    let locks = of(prop_oneof![
         20 => command::of(&templates::VALKEY).prop_map(Step::Ask),
         5 => lua::family("redis").prop_map(Step::Ask),
         3 => command::of(&templates::TRANSACTIONS).prop_map(Step::Ask),
         2 => Just(Step::Wait),
-    ])
+    ]);
+    let theme = |group: &'static Group, waits: u32| {
+        of(prop_oneof![
+            24 => command::of(group).prop_map(Step::Ask),
+            2 => command::of(&templates::TRANSACTIONS).prop_map(Step::Ask),
+            waits => Just(Step::Wait),
+        ])
+    };
+    let kept = || (false, Step::Ask(Command::new("HSET", fields::KEPT.map(Word::text).to_vec())));
+    let lapsing = theme(&fields::LAPSING, 3).prop_map(move |mut script| {
+        script.steps.insert(0, kept());
+        script
+    });
+    prop_oneof![4 => locks, 3 => theme(&fields::LASTING, 1), 3 => lapsing, 1 => theme(&fields::KEYS, 3)]
 }
 
 fn of(steps: impl Strategy<Value = Step>) -> impl Strategy<Value = Script> {
@@ -163,6 +176,7 @@ pub(crate) fn run(script: &Script, servers: Servers, tally: &Tally) -> Verdict {
                 let (live, simulated) = run.clients[client].say(&wire::request(&words));
                 run.may_have_expired |= command.reaches_back();
                 run.may_have_table |= words.iter().any(|word| lua::has_long_text(word));
+                run.may_have_table |= fields::makes_table(&words);
                 let (expired, table) = (run.may_have_expired, run.may_have_table);
                 let closeness = run.clients[client].closeness(&words, &live, expired, table);
                 run.judge(
@@ -207,7 +221,8 @@ struct Run {
     transcript: String,
     is_different: bool,
     may_have_expired: bool,
-    /// A text may have been too long for the compact encoding of a hash, which keeps the order of fields.
+    /// A text may have been too long for the compact encoding of a hash, which keeps the order of fields, or
+    /// a field may have got an expiry.
     may_have_table: bool,
     succeeded: Vec<String>,
 }

@@ -308,6 +308,7 @@ fn all() -> impl Iterator<Item = &'static str> {
 pub(crate) fn closeness(words: &[Vec<u8>], may_have_expired: bool, may_have_table: bool) -> Closeness {
     match String::from_utf8_lossy(&words[0]).to_uppercase().as_str() {
         "TTL" | "PTTL" | "EXPIRETIME" | "PEXPIRETIME" => Closeness::Millis,
+        "HTTL" | "HPTTL" | "HEXPIRETIME" | "HPEXPIRETIME" => Closeness::Millis,
         // The simulated server returns all keys at the first call; Redis chooses its cursors itself.
         "SCAN" if words.get(1).is_some_and(|cursor| cursor != b"0") => Closeness::Kind,
         "KEYS" | "SCAN" | "CONFIG" => Closeness::Unordered,

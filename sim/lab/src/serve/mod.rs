@@ -14,7 +14,7 @@ use std::io;
 
 pub use etcd::{host_etcd, serve_etcd};
 pub use host::Hosting;
-pub use redis::{host_redis, host_redis_of, serve_redis};
+pub use redis::{RedisArguments, host_redis, host_redis_of, serve_redis};
 pub use zookeeper::{host_zookeeper, serve_zookeeper};
 
 /// The ports of a server on 127.0.0.1; 0 picks a free one.

@@ -7,14 +7,24 @@ use sim::servers::redis::{RedisHost, Version};
 use super::host::{Hosting, LocalMachine, Served};
 use super::{Ports, ServeError, host};
 
-/// Serves a simulated Redis on `ports` until the process is stopped, and prints the address once it
-/// listens.
+/// The arguments of `serve-redis`.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct RedisArguments {
+    /// The ports.
+    #[command(flatten)]
+    pub ports: Ports,
+    /// The version whose commands the server has: redis-7, redis-8.4 or valkey-9.
+    #[arg(long, default_value_t)]
+    pub version: crate::Version,
+}
+
+/// Serves a simulated Redis until the process is stopped, and prints the address once it listens.
 ///
 /// # Errors
 ///
 /// [`ServeError`] if the server can't start.
-pub fn serve_redis(ports: Ports) -> Result<(), ServeError> {
-    host::serve(ports, served(Version::default()))
+pub fn serve_redis(arguments: RedisArguments) -> Result<(), ServeError> {
+    host::serve(arguments.ports, served(arguments.version.simulated()))
 }
 
 /// Serves a simulated Redis on a free port until the returned value is dropped.

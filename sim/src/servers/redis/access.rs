@@ -79,11 +79,26 @@ impl State {
 
     /// Records a change of the collection `key` inside of [`State::as_command`]. Removes it if it is empty.
     pub(crate) fn touch(&mut self, key: &[u8]) {
-        if self.keyspace().entry(key).is_some_and(|entry| entry.value.is_empty()) {
-            self.clear(key);
-        } else {
-            self.emit(Effect::Changed { key: key.into() });
+        match self.keyspace().entry(key) {
+            Some(entry) if entry.value.is_empty() => _ = self.clear(key),
+            Some(entry) => {
+                let next_field = entry.value.next_field_expiry();
+                self.note_change(key, next_field);
+            }
+            None => self.note_change(key, None),
         }
+    }
+
+    /// As [`State::touch`], but keeps an empty collection: it is not the command's last change.
+    pub(crate) fn touch_part(&mut self, key: &[u8]) {
+        let next_field = self.keyspace().entry(key).and_then(|entry| entry.value.next_field_expiry());
+        self.note_change(key, next_field);
+    }
+
+    /// `next_field`: the time at which the next field of a hash expires.
+    fn note_change(&mut self, key: &[u8], next_field: Option<i64>) {
+        self.keyspace_mut().set_next_field(key, next_field);
+        self.emit(Effect::Changed { key: key.into() });
     }
 
     /// Replaces `key` by a collection, or removes it if that is empty, inside of [`State::as_command`].
@@ -110,13 +125,16 @@ impl State {
         });
     }
 
-    /// Runs `work` and records that the command `words` repeats all of its effects. Expired keys must be
-    /// looked up before: their removal is no part of the command.
+    /// Runs `work` and records that the command `words` repeats all of its effects, except the removal of
+    /// keys that expire, which comes before it. Expired keys of other databases must be looked up before.
     pub(crate) fn as_command<T>(&mut self, words: &[&[u8]], work: impl FnOnce(&mut Self) -> T) -> T {
         // The command runs in this database, though its effects may begin in another one.
         let former = self.record.select(self.selected());
         let at = self.record.effects.len();
         let outcome = work(self);
+        let effects = &mut self.record.effects[at..];
+        effects.sort_by_key(|effect| !effect.is_expiry());
+        let at = at + effects.iter().take_while(|effect| effect.is_expiry()).count();
         let covers = self.record.effects.len() - at;
         if covers > 0 {
             let mut encoded = Vec::new();

@@ -7,7 +7,6 @@ use futures_util::future;
 
 use super::Server;
 use super::core::{Core, Wait};
-use super::keyspace::Keyspace;
 use super::reply::Reply;
 use super::waiting::Blocked;
 use crate::world::machine::Machine;
@@ -18,10 +17,10 @@ const EXPIRY_TICK_MS: i64 = 100;
 const SYNC_MICROS: i64 = 1_000_000;
 
 impl Core {
-    /// Returns when the next key expires or the next sync is due, in microseconds on the wall clock.
+    /// Returns when the next key or field expires or the next sync is due, in microseconds on the wall clock.
     fn next_task(&self) -> Option<i64> {
         let databases = self.state.databases().iter().filter(|_| !self.state.is_replica);
-        let due_ms = databases.filter_map(Keyspace::next_due).min();
+        let due_ms = databases.flat_map(|keys| keys.next_due().into_iter().chain(keys.next_field())).min();
         let tick = due_ms.map(tick_after);
         let sync = self.journal.is_dirty().then(|| self.synced_micros.saturating_add(SYNC_MICROS));
         match (tick, sync) {
@@ -30,7 +29,7 @@ impl Core {
         }
     }
 
-    /// Removes expired keys. A replica leaves that to its primary.
+    /// Removes expired keys and fields. A replica leaves that to its primary.
     pub(super) fn expire_due(&mut self) {
         if !self.state.is_replica {
             self.state.expire_due();

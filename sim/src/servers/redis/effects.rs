@@ -92,6 +92,11 @@ pub enum Removal {
 }
 
 impl Effect {
+    /// Returns true if a key expired.
+    pub(crate) fn is_expiry(&self) -> bool {
+        matches!(self, Self::Removed { cause: Removal::Expired, .. })
+    }
+
     /// Returns true if it changes the value or the expiry of the key called `name`.
     pub(crate) fn changes(&self, name: &[u8]) -> bool {
         match self {

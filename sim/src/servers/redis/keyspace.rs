@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
+use super::deadlines::Deadlines;
 use super::effects::KeyValue;
 use super::value::Value;
 
@@ -26,6 +27,8 @@ pub(crate) struct Keyspace {
     /// Expiries in order of time. An entry that changed leaves its old expiry here, which
     /// [`Keyspace::pop_due`] skips.
     due: BinaryHeap<Reverse<(i64, Arc<[u8]>)>>,
+    /// The expiry of the field that expires first, of each hash with such fields.
+    hashes: Deadlines,
 }
 
 impl Entry {
@@ -56,6 +59,7 @@ impl Keyspace {
     pub(crate) fn insert(&mut self, key: &[u8], entry: Entry) -> (Arc<[u8]>, Option<Entry>) {
         let expires_at = entry.expires_at;
         let name: Arc<[u8]> = key.into();
+        self.set_next_field(&name, entry.value.next_field_expiry());
         let former = self.entries.insert(name.clone(), entry);
         if let Some(at) = expires_at {
             self.push_due(at, name.clone());
@@ -78,12 +82,14 @@ impl Keyspace {
     }
 
     pub(crate) fn remove(&mut self, key: &[u8]) -> Option<(Arc<[u8]>, Entry)> {
+        self.set_next_field(key, None);
         self.entries.remove_entry(key)
     }
 
     /// Removes everything and returns the keys and their values.
     pub(crate) fn clear(&mut self) -> Vec<KeyValue> {
         self.due.clear();
+        self.hashes.clear();
         std::mem::take(&mut self.entries)
             .into_iter()
             .map(|(key, entry)| KeyValue { key, value: entry.value.text().cloned() })
@@ -113,6 +119,23 @@ impl Keyspace {
             }
         }
         None
+    }
+
+    /// Notes at which time the next field of the hash `key` expires, if one does.
+    pub(crate) fn set_next_field(&mut self, key: &[u8], at: Option<i64>) {
+        if at.is_some() || !self.hashes.is_empty() {
+            self.hashes.set(key, at);
+        }
+    }
+
+    /// Returns the time at which the next field of a hash expires, or `None` if no field has an expiry.
+    pub(crate) fn next_field(&self) -> Option<i64> {
+        self.hashes.first()
+    }
+
+    /// Returns a hash with fields that have expired at `now_ms`.
+    pub(crate) fn hash_with_expired(&self, now_ms: i64) -> Option<Arc<[u8]>> {
+        self.hashes.passed(now_ms).next().cloned()
     }
 
     fn push_due(&mut self, at: i64, key: Arc<[u8]>) {

@@ -7,10 +7,11 @@
 //! million instructions; Redis lets it run and answers BUSY to other clients.
 
 // `request` and `reply` are the wire protocol, `value`, `keyspace` and `state` the data with `access` to it
-// by types, `effects` the output of the server (observers, the append-only file and replicas read one stream
-// of effects), `channels` the subscribers and monitors, `events` what keys publish, `command` the commands
-// on keys, `waiting` the clients that wait for elements, `lua` scripts,
-// `server_command` all other commands; `dispatch` runs a request, and `host` starts and stops a server.
+// by types and `fields` for the expiries of hash fields, `effects` the output of the server (observers, the
+// append-only file and replicas read one stream of effects), `channels` the subscribers and monitors,
+// `events` what keys publish, `command` the commands on keys, `waiting` the clients that wait for elements,
+// `lua` scripts, `server_command` all other commands; `dispatch` runs a request, and `host` starts and stops
+// a server.
 
 mod access;
 mod background;
@@ -18,9 +19,11 @@ mod channels;
 mod command;
 mod connection;
 mod core;
+mod deadlines;
 mod dispatch;
 mod effects;
 mod events;
+mod fields;
 mod glob;
 mod host;
 mod json_options;

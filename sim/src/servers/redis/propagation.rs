@@ -1,5 +1,7 @@
 //! Tests: each change reaches the append-only file and replicas as Redis would write it, and can be repeated.
 
+mod fields;
+
 use super::core::{Client, Core};
 use super::effects::encode_unit;
 use super::replay::Replay;
@@ -32,11 +34,16 @@ impl Bench {
         let mut args = ArgBuffer::default();
         line.split(' ').for_each(|word| args.push(word.as_bytes()));
         let reply = self.core.execute(&mut self.client, args.args(), self.now_micros);
+        (reply, self.take_written())
+    }
+
+    /// Returns what was written since the last call.
+    fn take_written(&mut self) -> Vec<u8> {
         let mut written = Vec::new();
         encode_unit(&self.core.state.record.effects, &mut written);
         self.core.state.record.clear();
         self.written.extend_from_slice(&written);
-        (reply, written)
+        written
     }
 }
 
@@ -53,7 +60,13 @@ fn shown(encoded: &[u8]) -> String {
 
 /// Returns the state that the commands in `encoded` lead to.
 fn repeated(encoded: &[u8]) -> State {
+    repeated_by(Version::default(), encoded)
+}
+
+/// As [`repeated`], on a server of this version.
+fn repeated_by(version: Version, encoded: &[u8]) -> State {
     let (mut state, mut replay) = (State::default(), Replay::default());
+    state.version = version;
     let (mut parser, mut read) = (RequestParser::default(), 0);
     while let Some(size) = parser.parse(&encoded[read..]).unwrap() {
         replay.apply(&mut state, parser.args(&encoded[read..]));

@@ -1,4 +1,5 @@
-//! The commands that restore all keys. Source: `aof.c` of Redis 7.0 (`rewriteAppendOnlyFileRio`).
+//! The commands that restore all keys. Source: `aof.c` of Redis 7.0 (`rewriteAppendOnlyFileRio`), and of
+//! Valkey 9.1 for expiries of fields.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::keyspace::Entry;
 use super::number::format_f64;
 use super::reply::push_command;
 use super::state::State;
-use super::value::Value;
+use super::value::{Hash, Value};
 
 /// The most elements in one command.
 const ELEMENTS_MAX: usize = 64;
@@ -32,10 +33,7 @@ fn push_entry(out: &mut Vec<u8>, key: &Arc<[u8]>, entry: &Entry) {
             let (key, value, expires_at) = (key.clone(), text.bytes.clone(), entry.expires_at);
             return Effect::Set { key, value, expires_at, former: None }.encode(out);
         }
-        Value::Hash(hash) => {
-            let pairs = hash.pairs().into_iter().map(|(field, value)| vec![field, value]);
-            push_elements(out, b"HMSET", key, pairs);
-        }
+        Value::Hash(hash) => push_hash(out, key, hash),
         Value::List(list) => {
             push_elements(out, b"RPUSH", key, list.items.iter().map(|item| vec![item.clone()]))
         }
@@ -52,6 +50,18 @@ fn push_entry(out: &mut Vec<u8>, key: &Arc<[u8]>, entry: &Entry) {
     if let Some(at) = entry.expires_at {
         push_command(out, &[b"PEXPIREAT", key, &decimal(at)]);
     }
+}
+
+/// Appends the fields with an expiry, each with a command of its own as Valkey does, then the others.
+fn push_hash(out: &mut Vec<u8>, key: &[u8], hash: &Hash) {
+    let (expiring, lasting): (Vec<_>, Vec<_>) =
+        hash.pairs().into_iter().partition(|(field, _)| hash.expiry(field).is_some());
+    // The last one first: in Redis, a field comes before those with the same expiry.
+    for (field, value) in expiring.iter().rev() {
+        let at = hash.expiry(field).map(decimal).unwrap_or_default();
+        push_command(out, &[b"HSETEX", key, b"PXAT", &at, b"FIELDS", b"1", field, value]);
+    }
+    push_elements(out, b"HMSET", key, lasting.into_iter().map(|(field, value)| vec![field, value]));
 }
 
 /// Appends the commands `name` that add `elements`, each of one or two words.

@@ -121,8 +121,7 @@ impl Record {
 
     /// Returns true if a key expired.
     pub(crate) fn has_expired(&self) -> bool {
-        let is_expiry = |effect: &Effect| matches!(effect, Effect::Removed { cause: Removal::Expired, .. });
-        self.effects.iter().any(is_expiry)
+        self.effects.iter().any(Effect::is_expiry)
     }
 
     pub(crate) fn clear(&mut self) {
@@ -316,7 +315,7 @@ impl State {
         });
     }
 
-    /// Removes every expired key.
+    /// Removes every expired key, and the expired fields of hashes.
     pub(crate) fn expire_due(&mut self) {
         for database in 0..self.databases.0.len() {
             self.within(database, |state| {
@@ -326,6 +325,7 @@ impl State {
                 } {
                     state.record_removal(key, &entry, Removal::Expired);
                 }
+                state.expire_due_fields();
             });
         }
     }

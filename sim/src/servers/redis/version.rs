@@ -2,9 +2,10 @@
 
 /// A version of Redis or Valkey.
 ///
-/// The newer ones have the commands of Redis 7.0 and those for compare-and-set and compare-and-delete, after
-/// the source of Redis 8.4.0 and Valkey 9.1.2. In all else they are Redis 7.0, but for two differences of
-/// Valkey: MULTI and WATCH in a transaction abort it, and the reply to an unknown script is shorter.
+/// The newer ones have the commands of Redis 7.0, those for compare-and-set and compare-and-delete, those for
+/// the expiries of hash fields (HEXPIRE and its like, HSETEX, HGETEX, HGETDEL), and MSETEX, after the source
+/// of Redis 8.4.0 and Valkey 9.1.2. In all else they are Redis 7.0, but for two differences of Valkey: MULTI
+/// and WATCH in a transaction abort it, and the reply to an unknown script is shorter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// Redis 7.0.

@@ -252,7 +252,7 @@ pub(super) fn host<M: Machine>(options: &Options, stored: &[(StoredLock, &str)])
         Persistence::Always => server::Persistence::Always,
     });
     let upgraded = options.redis.upgrade.unwrap_or(options.redis.version);
-    let host = host.version(simulated(options.redis.version)).version_after_restart(simulated(upgraded));
+    let host = host.version(options.redis.version.simulated()).version_after_restart(upgraded.simulated());
     let host = stored.iter().fold(host, |host, (stored, lock)| match stored {
         StoredLock::Key(key) => host.lock_key(key.as_str(), *lock),
         // Refused before: Redis has no queues.
@@ -266,11 +266,14 @@ pub(super) fn host<M: Machine>(options: &Options, stored: &[(StoredLock, &str)])
     keys.fold(host, |host, key| host.preset(key.fence_key(), start.as_str()))
 }
 
-fn simulated(version: Version) -> server::Version {
-    match version {
-        Version::Redis7 => server::Version::Redis7,
-        Version::Redis84 => server::Version::Redis84,
-        Version::Valkey9 => server::Version::Valkey9,
+impl Version {
+    /// Returns the version as the simulated server knows it.
+    pub(crate) fn simulated(self) -> server::Version {
+        match self {
+            Self::Redis7 => server::Version::Redis7,
+            Self::Redis84 => server::Version::Redis84,
+            Self::Valkey9 => server::Version::Valkey9,
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::support::{Client, Clock, Diary, run, settle, start_background};
-use sim::servers::redis::{Server, ServerOptions};
+use super::support::{Client, Clock, Diary, run, server_of, settle, start_background};
+use sim::servers::redis::{Server, ServerOptions, Version};
 
 fn observed(clock: &Clock) -> (Server<Clock>, Arc<Diary>) {
     let diary = Arc::new(Diary::default());
@@ -58,6 +58,27 @@ fn the_background_task_expires_keys_at_its_next_tick() {
         assert_eq!(diary.take(), Vec::<String>::new());
         clock.advance_ms(1).await;
         assert_eq!(diary.take(), ["redis: removed b Expired", "redis: removed a Expired"]);
+    });
+}
+
+#[test]
+fn the_background_task_removes_expired_fields_at_its_next_tick() {
+    run(async {
+        for version in [Version::Redis84, Version::Valkey9] {
+            let clock = Clock::new();
+            let server = server_of(version, &clock);
+            start_background(&server);
+            let mut client = Client::new(&server);
+            client.call("HSETEX h PX 150 FIELDS 1 a 1").await;
+            client.call("HSET h b 2").await;
+            client.call("HSETEX gone PX 150 FIELDS 1 a 1").await;
+            clock.advance_ms(199).await;
+            assert_eq!(client.call("HGETALL h").await, r#"["b", "2"]"#, "{version:?}");
+            assert_eq!(client.call("HLEN h").await, ":2", "{version:?}");
+            clock.advance_ms(1).await;
+            assert_eq!(client.call("HLEN h").await, ":1", "{version:?}");
+            assert_eq!(client.call("EXISTS gone").await, ":0", "{version:?}");
+        }
     });
 }
 

@@ -56,6 +56,9 @@ fn an_older_server_changes_nothing_when_it_refuses_a_newer_command() {
         let refused = client.call("DIGEST k").await;
         assert!(refused.starts_with("-ERR unknown command 'DIGEST'"), "{refused}");
         assert!(client.call("DELIFEQ k v").await.starts_with("-ERR unknown command 'DELIFEQ'"));
+        for command in ["HEXPIRE h 1 FIELDS 1 a", "HSETEX h FIELDS 1 a 1", "MSETEX 1 k w"] {
+            assert!(client.call(command).await.starts_with("-ERR unknown command"), "{command}");
+        }
         assert_eq!(client.call("GET k").await, r#""v""#);
         assert_eq!(client.call("PTTL k").await, ":-1");
     });
@@ -86,8 +89,8 @@ fn a_server_tells_its_version() {
     run(async {
         for (version, hello, info, count) in [
             (Version::Redis7, r#""redis", "version", "7.0.15""#, "redis_version:7.0.15", ":170"),
-            (Version::Redis84, r#""redis", "version", "8.4.0""#, "redis_version:8.4.0", ":172"),
-            (Version::Valkey9, r#""valkey", "version", "9.1.2""#, "valkey_version:9.1.2", ":171"),
+            (Version::Redis84, r#""redis", "version", "8.4.0""#, "redis_version:8.4.0", ":185"),
+            (Version::Valkey9, r#""valkey", "version", "9.1.2""#, "valkey_version:9.1.2", ":184"),
         ] {
             let mut client = Client::new(&server_of(version, &Clock::new()));
             let answer = client.call("HELLO").await;

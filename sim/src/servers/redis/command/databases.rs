@@ -9,7 +9,7 @@ use crate::servers::redis::keyspace::Entry;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
-use crate::servers::redis::value::Value;
+use crate::servers::redis::value::{Hash, Value};
 
 const SAME: &str = "ERR source and destination objects are the same";
 
@@ -80,8 +80,11 @@ pub(super) fn copy(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     if exists && !replaces {
         return Ok(Reply::Integer(0));
     }
-    let value =
-        if let Value::String(text) = entry.value { Value::String(text.copied()) } else { entry.value };
+    let value = match entry.value {
+        Value::String(text) => Value::String(text.copied()),
+        Value::Hash(hash) => Value::Hash(copied(state, hash)),
+        other => other,
+    };
     state.as_command(&words(args), |state| {
         state.within(target, |state| {
             state.remove(to, Removal::Deleted);
@@ -91,4 +94,13 @@ pub(super) fn copy(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
         });
     });
     Ok(Reply::Integer(1))
+}
+
+/// Returns a hash as COPY stores it: in Valkey without expired fields, unless it has no others.
+fn copied(state: &State, mut hash: Box<Hash>) -> Box<Hash> {
+    let expired = hash.expired(state.hidden_clock());
+    if expired.len() < hash.len() {
+        expired.iter().for_each(|field| _ = hash.remove(field));
+    }
+    hash
 }

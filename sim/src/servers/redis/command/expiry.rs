@@ -5,6 +5,7 @@ use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
+use crate::servers::redis::word::Word;
 
 /// The meaning of a time in an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +21,25 @@ pub(super) const MILLIS: Unit = Unit { in_seconds: false, is_absolute: false };
 pub(super) const UNIX_SECONDS: Unit = Unit { in_seconds: true, is_absolute: true };
 pub(super) const UNIX_MILLIS: Unit = Unit { in_seconds: false, is_absolute: true };
 
+/// The options that set an expiry.
+const OPTIONS: [(Word, Unit); 4] = [
+    (Word::new("ex"), SECONDS),
+    (Word::new("px"), MILLIS),
+    (Word::new("exat"), UNIX_SECONDS),
+    (Word::new("pxat"), UNIX_MILLIS),
+];
+
 impl Unit {
     /// Converts `number` to an absolute time in milliseconds; returns `None` out of range.
-    fn resolve(self, number: i64, now_ms: i64) -> Option<i64> {
+    pub(super) fn resolve(self, number: i64, now_ms: i64) -> Option<i64> {
         let millis = if self.in_seconds { number.checked_mul(1000)? } else { number };
         if self.is_absolute { Some(millis) } else { millis.checked_add(now_ms) }
+    }
+
+    /// Returns the unit of an option such as EX.
+    pub(super) fn of_option(name: Word) -> Option<Self> {
+        let (_, unit) = OPTIONS.into_iter().find(|(option, _)| *option == name)?;
+        Some(unit)
     }
 
     /// Reads an expiry that must be positive, as an option of SET does.
@@ -76,11 +91,12 @@ pub(super) fn persist(state: &mut State, args: Args<'_>) -> Result<Reply, Reply>
     Ok(Reply::Integer(1))
 }
 
-fn nearest_second(millis: i64) -> i64 {
+/// Returns the nearest number of seconds.
+pub(super) fn nearest_second(millis: i64) -> i64 {
     millis / 1000 + i64::from(millis % 1000 >= 500)
 }
 
-fn invalid_expire_time(command: &str) -> Reply {
+pub(super) fn invalid_expire_time(command: &str) -> Reply {
     Reply::error_text(format!("ERR invalid expire time in '{command}' command"))
 }
 
@@ -109,9 +125,9 @@ fn set_expiry(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> R
     Ok(Reply::Integer(1))
 }
 
-/// The options of EXPIRE: the conditions under which the new expiry replaces the old one.
-#[derive(Debug, Default)]
-struct Conditions {
+/// The options of EXPIRE and HEXPIRE: the conditions under which the new expiry replaces the old one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Conditions {
     /// NX: only if there is none yet.
     if_none: bool,
     /// XX: only if there is one.
@@ -123,19 +139,14 @@ struct Conditions {
 }
 
 impl Conditions {
-    fn parse(args: Args<'_>) -> Result<Self, Reply> {
+    /// Reads all of `args` as conditions.
+    pub(super) fn parse(args: Args<'_>) -> Result<Self, Reply> {
         let mut conditions = Self::default();
         for option in args.iter() {
-            *match option.to_ascii_lowercase().as_slice() {
-                b"nx" => &mut conditions.if_none,
-                b"xx" => &mut conditions.if_some,
-                b"gt" => &mut conditions.if_later,
-                b"lt" => &mut conditions.if_earlier,
-                _ => {
-                    let text = [b"ERR Unsupported option ", shown(option, usize::MAX)].concat();
-                    return Err(Reply::error_text(text));
-                }
-            } = true;
+            if !conditions.add(option) {
+                let text = [b"ERR Unsupported option ", shown(option, usize::MAX)].concat();
+                return Err(Reply::error_text(text));
+            }
         }
         let Self { if_none, if_some, if_later, if_earlier } = conditions;
         if if_none && (if_some || if_later || if_earlier) {
@@ -148,7 +159,25 @@ impl Conditions {
         Ok(conditions)
     }
 
-    fn hold(&self, current: Option<i64>, wanted: i64) -> bool {
+    /// Adds a condition; returns false if `option` names none.
+    pub(super) fn add(&mut self, option: &[u8]) -> bool {
+        *match option.to_ascii_lowercase().as_slice() {
+            b"nx" => &mut self.if_none,
+            b"xx" => &mut self.if_some,
+            b"gt" => &mut self.if_later,
+            b"lt" => &mut self.if_earlier,
+            _ => return false,
+        } = true;
+        true
+    }
+
+    /// Returns the number of different conditions.
+    pub(super) fn count(self) -> usize {
+        let Self { if_none, if_some, if_later, if_earlier } = self;
+        [if_none, if_some, if_later, if_earlier].into_iter().filter(|is_set| *is_set).count()
+    }
+
+    pub(super) fn hold(self, current: Option<i64>, wanted: i64) -> bool {
         let later = current.is_some_and(|current| wanted > current);
         let earlier = current.is_none_or(|current| wanted < current);
         (!self.if_none || current.is_none())

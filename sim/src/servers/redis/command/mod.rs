@@ -4,6 +4,7 @@
 mod choices;
 mod databases;
 mod expiry;
+mod fields;
 mod hashes;
 mod keys;
 mod lists;
@@ -40,8 +41,8 @@ pub(crate) struct Command {
     subcommands: &'static [(&'static str, i32)],
     /// Changes keys: refused by a replica.
     pub(crate) writes: bool,
-    /// The only version that has it, if not all do.
-    only: Option<Version>,
+    /// The versions that have it.
+    versions: &'static [Version],
     pub(crate) run: Run,
 }
 

@@ -13,8 +13,9 @@ use crate::servers::redis::state::State;
 use crate::servers::redis::value::{Collection, Hash, Set, SortedSet, Value};
 
 pub(super) fn hscan(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
+    let clock = state.field_clock();
     scan_collection(state, args, |hash: &Hash| {
-        hash.pairs().into_iter().map(|(field, value)| vec![field, value]).collect()
+        hash.live_pairs(clock).into_iter().map(|(field, value)| vec![field, value]).collect()
     })
 }
 

@@ -1,7 +1,8 @@
-//! Commands on strings. Source: `t_string.c` of Redis 7.0; for conditions on values that of Redis 8.4 and of
-//! Valkey 9.1, and `db.c` of Redis 8.4 for DELEX.
+//! Commands on strings. Source: `t_string.c` of Redis 7.0; for conditions on values and for MSETEX that of
+//! Redis 8.4 and of Valkey 9.1, and `db.c` of Redis 8.4 for DELEX.
 
 mod conditions;
+mod multiple;
 mod numbers;
 mod options;
 mod parts;
@@ -10,7 +11,6 @@ mod subsequence;
 use std::sync::Arc;
 
 use self::conditions::Comparison;
-use self::options::{Options, OptionsOf};
 use super::expiry::{MILLIS, SECONDS, Unit};
 use super::wrong_arity;
 use crate::servers::redis::events::{EXPIRE, SET};
@@ -19,7 +19,9 @@ use crate::servers::redis::request::Args;
 use crate::servers::redis::state::State;
 use crate::servers::redis::word::Word;
 
+pub(super) use multiple::msetex;
 pub(super) use numbers::{decr, decrby, incr, incrby, incrbyfloat};
+pub(super) use options::{Options, OptionsOf, repeated};
 pub(super) use parts::{append, getrange, setrange, strlen};
 pub(super) use subsequence::lcs;
 

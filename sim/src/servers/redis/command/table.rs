@@ -1,10 +1,13 @@
 //! The table itself, in order of names, and its search.
 
 use super::{
-    Args, Command, Reply, Run, ServerCommand, State, Version, databases, expiry, hashes, keys, lists, object,
-    pubsub, renames, scan, set_operations, sets, sorted_sets, strings,
+    Args, Command, Reply, Run, ServerCommand, State, Version, databases, expiry, fields, hashes, keys, lists,
+    object, pubsub, renames, scan, set_operations, sets, sorted_sets, strings,
 };
 use crate::servers::redis::word::Word;
+
+const ALL: &[Version] = &[Version::Redis7, Version::Redis84, Version::Valkey9];
+const NEWER: &[Version] = &[Version::Redis84, Version::Valkey9];
 
 /// Creates a command on keys.
 const fn keys_command(
@@ -13,7 +16,7 @@ const fn keys_command(
     writes: bool,
     run: fn(&mut State, Args<'_>) -> Result<Reply, Reply>,
 ) -> Command {
-    Command { name, arity, subcommands: &[], writes, only: None, run: Run::Keys(run) }
+    Command { name, arity, subcommands: &[], writes, versions: ALL, run: Run::Keys(run) }
 }
 
 const fn reads(
@@ -32,9 +35,9 @@ const fn writes(
     keys_command(name, arity, true, run)
 }
 
-/// Returns `command` as one that only `version` has.
-const fn only_in(version: Version, command: Command) -> Command {
-    Command { only: Some(version), ..command }
+/// Returns `command` as one that only these versions have.
+const fn only_in(versions: &'static [Version], command: Command) -> Command {
+    Command { versions, ..command }
 }
 
 /// Creates a writing command that may wait, and that scripts may not call.
@@ -57,7 +60,7 @@ const fn container(
     run: ServerCommand,
     subcommands: &'static [(&'static str, i32)],
 ) -> Command {
-    Command { name, arity, subcommands, writes: false, only: None, run: Run::Server(run) }
+    Command { name, arity, subcommands, writes: false, versions: ALL, run: Run::Server(run) }
 }
 
 const CLIENT: &[(&str, i32)] =
@@ -76,7 +79,7 @@ const PUBSUB: &[(&str, i32)] = &[
 const SCRIPT: &[(&str, i32)] = &[("exists", -3), ("flush", -2), ("kill", 2), ("load", 3)];
 
 /// All commands, sorted by name.
-static COMMANDS: [Command; 173] = [
+static COMMANDS: [Command; 186] = [
     writes("append", 3, strings::append),
     waits("blmove", 6, lists::blmove),
     writes("blmpop", -5, lists::blmpop),
@@ -94,9 +97,9 @@ static COMMANDS: [Command; 173] = [
     writes("decr", 2, strings::decr),
     writes("decrby", 3, strings::decrby),
     writes("del", -2, keys::del),
-    only_in(Version::Redis84, writes("delex", -2, strings::delex)),
-    only_in(Version::Valkey9, writes("delifeq", 3, strings::delifeq)),
-    only_in(Version::Redis84, reads("digest", 2, strings::digest)),
+    only_in(&[Version::Redis84], writes("delex", -2, strings::delex)),
+    only_in(&[Version::Valkey9], writes("delifeq", 3, strings::delifeq)),
+    only_in(&[Version::Redis84], reads("digest", 2, strings::digest)),
     server("discard", 1, ServerCommand::Discard),
     reads("echo", 2, keys::echo),
     server("eval", -3, ServerCommand::Eval),
@@ -116,19 +119,31 @@ static COMMANDS: [Command; 173] = [
     writes("hdel", -3, hashes::hdel),
     server("hello", -1, ServerCommand::Hello),
     reads("hexists", 3, hashes::hexists),
+    only_in(NEWER, writes("hexpire", -6, fields::hexpire)),
+    only_in(NEWER, writes("hexpireat", -6, fields::hexpireat)),
+    only_in(NEWER, reads("hexpiretime", -5, fields::hexpiretime)),
     reads("hget", 3, hashes::hget),
     reads("hgetall", 2, hashes::hgetall),
+    only_in(NEWER, writes("hgetdel", -5, fields::hgetdel)),
+    only_in(NEWER, writes("hgetex", -5, fields::hgetex)),
     writes("hincrby", 4, hashes::hincrby),
     writes("hincrbyfloat", 4, hashes::hincrbyfloat),
     reads("hkeys", 2, hashes::hkeys),
     reads("hlen", 2, hashes::hlen),
     reads("hmget", -3, hashes::hmget),
     writes("hmset", -4, hashes::hmset),
+    only_in(NEWER, writes("hpersist", -5, fields::hpersist)),
+    only_in(NEWER, writes("hpexpire", -6, fields::hpexpire)),
+    only_in(NEWER, writes("hpexpireat", -6, fields::hpexpireat)),
+    only_in(NEWER, reads("hpexpiretime", -5, fields::hpexpiretime)),
+    only_in(NEWER, reads("hpttl", -5, fields::hpttl)),
     reads("hrandfield", -2, hashes::hrandfield),
     reads("hscan", -3, scan::hscan),
     writes("hset", -4, hashes::hset),
+    only_in(NEWER, writes("hsetex", -6, fields::hsetex)),
     writes("hsetnx", 4, hashes::hsetnx),
     reads("hstrlen", 3, hashes::hstrlen),
+    only_in(NEWER, reads("httl", -5, fields::httl)),
     reads("hvals", 2, hashes::hvals),
     writes("incr", 2, strings::incr),
     writes("incrby", 3, strings::incrby),
@@ -153,6 +168,7 @@ static COMMANDS: [Command; 173] = [
     server("monitor", 1, ServerCommand::Monitor),
     writes("move", 3, databases::r#move),
     writes("mset", -3, strings::mset),
+    only_in(NEWER, writes("msetex", -4, strings::msetex)),
     writes("msetnx", -3, strings::msetnx),
     server("multi", 1, ServerCommand::Multi),
     Command { subcommands: OBJECT, ..reads("object", -2, object::object) },
@@ -270,7 +286,7 @@ pub(crate) fn count(version: Version) -> usize {
 
 impl Command {
     fn is_in(&self, version: Version) -> bool {
-        self.only.is_none_or(|only| only == version)
+        self.versions.contains(&version)
     }
 }
 
@@ -314,7 +330,7 @@ mod tests {
     #[test]
     fn every_command_is_found_by_its_name_in_any_case() {
         for command in &COMMANDS {
-            let version = command.only.unwrap_or_default();
+            let version = command.versions[0];
             let found = |name: &str| find(name.as_bytes(), version).map(|found| found.name);
             assert_eq!(found(command.name), Some(command.name));
             assert_eq!(found(&command.name.to_uppercase()), Some(command.name));
@@ -325,13 +341,18 @@ mod tests {
 
     #[test]
     fn a_version_has_its_own_commands_only() {
-        for (version, own) in [(Version::Redis84, &["delex", "digest"][..]), (Version::Valkey9, &["delifeq"])]
-        {
-            assert_eq!(count(version), count(Version::Redis7) + own.len());
-            for other in [Version::Redis7, Version::Redis84, Version::Valkey9] {
-                let is_found = |name: &&str| find(name.as_bytes(), other).is_some();
-                assert!(own.iter().all(|name| is_found(name) == (other == version)), "{own:?} in {other:?}");
+        use Version::{Redis7, Redis84, Valkey9};
+        for (versions, own) in [
+            (&[Redis84][..], &["delex", "digest"][..]),
+            (&[Valkey9], &["delifeq"]),
+            (&[Redis84, Valkey9], &["hexpire", "hgetdel", "hgetex", "hpersist", "hsetex", "httl", "msetex"]),
+        ] {
+            for version in [Redis7, Redis84, Valkey9] {
+                let is_found = |name: &&str| find(name.as_bytes(), version).is_some();
+                let is_expected = versions.contains(&version);
+                assert!(own.iter().all(|name| is_found(name) == is_expected), "{own:?} in {version:?}");
             }
         }
+        assert_eq!((count(Redis7), count(Redis84), count(Valkey9)), (170, 185, 184));
     }
 }

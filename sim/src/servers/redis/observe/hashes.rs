@@ -91,6 +91,13 @@ fn changed_fields<'a>(
             let count = counts.get(*owner).copied().unwrap_or(0);
             vec![(*owner, parse_i64(by).map(|by| count.saturating_add(by)))]
         }
+        (b"hsetex", words) => {
+            let at = words.iter().position(|word| word.eq_ignore_ascii_case(b"fields"))?;
+            let number = usize::try_from(parse_i64(words.get(at + 1)?)?).ok()?;
+            let pairs = words.get(at + 2..)?.chunks_exact(2).take(number);
+            pairs.map(|pair| (pair[0], parse_i64(pair[1]))).collect()
+        }
+        (b"hgetdel", [_, _, fields @ ..]) => fields.iter().map(|field| (*field, None)).collect(),
         (b"hdel", fields) => fields.iter().map(|field| (*field, None)).collect(),
         _ => return None,
     })

@@ -117,6 +117,11 @@ impl Value {
         bytes + count * ELEMENT_BYTES
     }
 
+    /// Returns the expiry of the field that expires first, of a hash.
+    pub(crate) fn next_field_expiry(&self) -> Option<i64> {
+        if let Self::Hash(hash) = self { hash.next_expiry() } else { None }
+    }
+
     /// Returns true if clients can wait for elements of it.
     pub(crate) fn is_awaited(&self) -> bool {
         matches!(self, Self::List(_) | Self::SortedSet(_))

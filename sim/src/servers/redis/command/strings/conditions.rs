@@ -15,7 +15,7 @@ const IFNE: Word = Word::new("ifne");
 const IFDEQ: Word = Word::new("ifdeq");
 const IFDNE: Word = Word::new("ifdne");
 
-/// A condition on the presence of a key.
+/// A condition on the presence of a key or a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Absent,
@@ -23,8 +23,8 @@ pub(super) enum Presence {
 }
 
 impl Presence {
-    pub(super) fn holds(self, entry: Option<&Entry>) -> bool {
-        entry.is_some() == (self == Self::Present)
+    pub(super) fn holds(self, exists: bool) -> bool {
+        exists == (self == Self::Present)
     }
 }
 
