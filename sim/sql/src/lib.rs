@@ -17,6 +17,10 @@ mod api;
 mod database;
 mod error;
 mod log;
+mod functions;
+mod plan;
+mod statement;
+mod storage;
 mod value;
 
 pub use api::{Column, Notification, Now, SessionId, Step, TransactionStatus};

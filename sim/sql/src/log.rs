@@ -3,9 +3,29 @@
 use serde::{Deserialize, Serialize};
 
 /// One record: a commit, or values of sequences taken ahead.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    changes: Vec<String>,
+    pub(crate) changes: Vec<Change>,
+}
+
+/// A table or a sequence, by schema and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Relation {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Change {
+    /// A statement that changes the catalog; `unix_micros` is its time.
+    Ddl { sql: String, search_path: String, unix_micros: i64 },
+    /// A version of a row, with the texts of its values.
+    Insert { table: Relation, version: u64, row: u64, values: Vec<Option<String>> },
+    /// The end of a version; `next` replaces it.
+    Delete { table: Relation, version: u64, next: Option<u64> },
+    /// The last value that the sequence may have returned.
+    Sequence { name: Relation, last: i64, is_called: bool },
 }
 
 impl Record {
@@ -19,5 +39,11 @@ impl Record {
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
+    }
+
+    /// Returns whether it has a change that a commit must wait for; values of sequences alone are not.
+    #[must_use]
+    pub fn is_commit(&self) -> bool {
+        self.changes.iter().any(|change| !matches!(change, Change::Sequence { .. }))
     }
 }

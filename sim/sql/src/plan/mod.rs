@@ -1,0 +1,16 @@
+//! Statements with names and types resolved.
+
+pub(crate) mod binder;
+mod calls;
+pub(crate) mod casts;
+pub(crate) mod expr;
+mod expressions;
+mod from;
+pub(crate) mod literals;
+mod modify;
+mod operators;
+mod query;
+mod select;
+mod statement;
+
+pub(crate) use self::statement::plan;
