@@ -15,17 +15,21 @@
 
 mod api;
 mod database;
+mod exec;
 mod error;
 mod log;
 mod functions;
 mod plan;
+mod session;
+mod settings;
 mod statement;
 mod storage;
 mod value;
 
 pub use api::{Column, Notification, Now, SessionId, Step, TransactionStatus};
-pub use database::{Database, Parsed, Prepared};
+pub use database::{Database, Prepared};
 pub use error::{Fields, SqlError};
 pub use log::Record;
+pub use statement::parse::Parsed;
 pub use value::types::Type;
 pub use value::{Interval, Json, Value};

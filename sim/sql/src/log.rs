@@ -40,10 +40,4 @@ impl Record {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
-
-    /// Returns whether it has a change that a commit must wait for; values of sequences alone are not.
-    #[must_use]
-    pub fn is_commit(&self) -> bool {
-        self.changes.iter().any(|change| !matches!(change, Change::Sequence { .. }))
-    }
 }

@@ -139,6 +139,12 @@ impl Locks {
         blockers
     }
 
+    /// Returns whether the session's transaction has the lock.
+    pub(crate) fn holds(&self, session: SessionId, target: &Target, mode: Mode) -> bool {
+        let held = self.held.get(target).map_or(&[][..], |held| held);
+        held.iter().any(|held| held.session == session && held.mode == mode && held.in_transaction > 0)
+    }
+
     /// Takes a lock that nothing blocks; returns whether the session did not have it.
     pub(crate) fn take(&mut self, session: SessionId, target: Target, mode: Mode, until: Until) -> bool {
         let held = self.held.entry(target).or_default();

@@ -29,14 +29,14 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Returns the next value, and the value to log if the log must go on.
-    pub(crate) fn next(&mut self) -> Result<(i64, Option<i64>), SqlError> {
+    /// Returns the next value, and whether the log must take further values ahead.
+    pub(crate) fn next(&mut self) -> Result<(i64, bool), SqlError> {
         let next = self.after(self.last, i64::from(self.is_called))?;
         let Some(next) = next else { return Err(self.at_limit()) };
         (self.last, self.is_called) = (next, true);
         if self.ahead > 0 {
             self.ahead -= 1;
-            return Ok((next, None));
+            return Ok((next, false));
         }
         // The last value that fits; a cycle logs each value.
         let mut logged = next;
@@ -46,7 +46,7 @@ impl Sequence {
                 None => break,
             }
         }
-        Ok((next, Some(logged)))
+        Ok((next, true))
     }
 
     fn after(&self, last: i64, steps: i64) -> Result<Option<i64>, SqlError> {

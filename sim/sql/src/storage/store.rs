@@ -83,7 +83,6 @@ impl Store {
             snapshot: None,
             undo: Vec::new(),
             ddl: Vec::new(),
-            sequences: [].into(),
         };
         self.transactions.insert(session, transaction);
     }
@@ -137,6 +136,9 @@ impl Store {
         mode: Mode,
         until: Until,
     ) -> Result<(), Stop> {
+        if until == Until::Transaction && self.locks.holds(session, &target, mode) {
+            return Ok(());
+        }
         let blockers = self.locks.blockers(session, &target, mode);
         if !blockers.is_empty() {
             return Err(Stop::Wait { on: blockers, what: WaitFor::Lock(target, mode) });
@@ -242,7 +244,6 @@ impl Store {
             }
             changes.extend(self.keep(undo));
         }
-        changes.extend(transaction.sequences.iter().filter_map(|id| self.sequence_change(*id)));
         if !changes.is_empty() {
             self.log.push(Record { changes });
         }
@@ -285,8 +286,9 @@ impl Store {
                 None
             }
             Undo::CreateSequence(id) => {
-                self.sequences.get_mut(&id)?.created_by = None;
-                None
+                let sequence = self.sequences.get_mut(&id)?;
+                sequence.created_by = None;
+                if sequence.is_called { self.sequence_change(id) } else { None }
             }
             Undo::DropSequence(id) => {
                 self.sequences.remove(&id);
@@ -310,6 +312,13 @@ impl Store {
         let name = Relation { schema: sequence.schema.clone(), name: sequence.name.clone() };
         let last = sequence.last.saturating_add(sequence.ahead.saturating_mul(sequence.increment));
         Some(Change::Sequence { name, last, is_called: sequence.is_called })
+    }
+
+    /// Writes the last value of a sequence to the log, at once: sequences are not transactional.
+    pub(crate) fn log_sequence(&mut self, id: TableId) {
+        if let Some(change) = self.sequence_change(id) {
+            self.log.push(Record { changes: vec![change] });
+        }
     }
 
     /// Removes versions that no snapshot sees.

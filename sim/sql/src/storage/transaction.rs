@@ -1,6 +1,5 @@
 //! A transaction: its snapshot, and how to undo it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::lock::{Mode, RowMode, Target};
@@ -109,6 +108,4 @@ pub(crate) struct Transaction {
     pub(crate) undo: Vec<Undo>,
     /// Statements for the log, each before the change of this place in `undo`.
     pub(crate) ddl: Vec<(usize, Ddl)>,
-    /// Sequences whose values it has taken.
-    pub(crate) sequences: BTreeSet<TableId>,
 }
