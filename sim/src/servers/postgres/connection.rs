@@ -25,13 +25,12 @@ use crate::world::machine::Machine;
 const OUTPUT_BYTES_MAX: usize = 8192;
 /// `authentication_timeout`.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(60);
-/// Settings that the server reports when they change.
-pub(super) const REPORTED: [&str; 13] = [
+/// Settings that the server reports when they change. No server is a standby: `login` reports that.
+const REPORTED: [&str; 12] = [
     "application_name",
     "client_encoding",
     "DateStyle",
     "default_transaction_read_only",
-    "in_hot_standby",
     "integer_datetimes",
     "IntervalStyle",
     "is_superuser",
@@ -203,12 +202,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             self.send().await?;
             let read = pin!(self.stream.read_buf(&mut self.input));
             let woken = pin!(session.wake.notified());
-            let sleep = pin!(async {
-                match deadline {
-                    Some(deadline) => self.server.machine().sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            });
+            let sleep = pin!(sleep_until(self.server.machine(), deadline));
             match select(read, select(woken, sleep)).await {
                 Either::Left((Ok(0) | Err(_), _)) => {
                     let status = self.server.core().database.status(session.id);
@@ -366,6 +360,14 @@ impl<M: Machine, S> Drop for Connection<'_, M, S> {
         if let Some(session) = self.session.take() {
             self.server.act(session.id, |core, clocks| core.close(session.id, clocks));
         }
+    }
+}
+
+/// Completes at the time `nanos` on the monotonic clock; never without one.
+pub(super) async fn sleep_until(machine: &impl Machine, nanos: Option<u64>) {
+    match nanos {
+        Some(nanos) => machine.sleep_until(nanos).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -295,7 +295,8 @@ impl Core {
 
     /// Returns true if the session's commits are asynchronous. Read it before a commit, which ends SET LOCAL.
     fn is_lazy(&self, session: SessionId) -> bool {
-        self.database.setting(session, "synchronous_commit").as_deref() == Some("off")
+        let setting = self.database.setting(session, "synchronous_commit");
+        matches!(setting.as_deref(), Some("off" | "false"))
     }
 
     /// Writes the new records of the log. If a transaction has ended, and was not lazy, syncs the log.

@@ -32,6 +32,7 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
         let id = self.session()?;
         self.configure(id, &user, &parameters)?;
         self.report_settings();
+        self.output.parameter("in_hot_standby", "off");
         let secret = self.server.core().secret(id).unwrap_or_default();
         self.output.key(id.0.cast_unsigned(), secret);
         self.ready().await

@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use sql::{SessionId, SqlError, Step};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection::{Connection, End, Session, terminated};
+use super::connection::{Connection, End, Session, sleep_until, terminated};
 use super::core::{Interrupt, Statement, Wait};
 use crate::world::machine::Machine;
 
@@ -37,7 +37,8 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
                 None => {}
             }
             let Some(deadline) = self.next_deadline(id, timeout, examined) else { return Err(End::Left) };
-            let sleep = pin!(self.server.machine().sleep_until(deadline.at));
+            let sleep =
+                pin!(sleep_until(self.server.machine(), (deadline.at < u64::MAX).then_some(deadline.at)));
             if let Either::Right(_) = select(pin!(wake.notified()), sleep).await {
                 match self.expired(id, deadline) {
                     Some(step) => return Ok(step),
