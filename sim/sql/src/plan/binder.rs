@@ -54,6 +54,8 @@ pub(crate) struct Binder<'a> {
     pub(super) ctes: Vec<Cte>,
     pub(super) subqueries: usize,
     pub(super) tables: BTreeMap<TableId, Mode>,
+    /// The texts of literals with their places, for the errors of those that are no value of their type.
+    pub(super) literals: Vec<(String, usize)>,
 }
 
 impl<'a> Binder<'a> {
@@ -68,6 +70,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             subqueries: 0,
             tables: BTreeMap::new(),
+            literals: Vec::new(),
         }
     }
 

@@ -78,7 +78,9 @@ impl Binder<'_> {
         let is_explicit = context == Context::Explicit;
         match expr {
             Expr::Const(Value::Text(text)) => {
-                let value = Value::parse(to.r#type, &text)?;
+                let place = self.literals.iter().find(|(literal, _)| *literal == text);
+                let at = place.map_or(0, |(_, at)| *at);
+                let value = Value::parse(to.r#type, &text).map_err(|error| error.at(at))?;
                 cast(value, to.r#type, to, is_explicit).map(Expr::Const)
             }
             Expr::Param(number) => {

@@ -34,6 +34,9 @@ impl Binder<'_> {
             },
             E::Value(value) => {
                 let at = self.position(value.span);
+                if let ast::Value::SingleQuotedString(text) = &value.value {
+                    self.literals.push((text.clone(), at));
+                }
                 self.literal(&value.value).map_err(|error| error.at(at))
             }
             E::Nested(inner) => self.expr(inner),
