@@ -123,7 +123,8 @@ fn checked(name: &str, value: &str, kind: Kind) -> Result<String, SqlError> {
     match kind {
         Kind::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
         Kind::Millis => millis(value).map(in_units).ok_or_else(|| {
-            wrong().hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")
+            let hint = "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".";
+            if value.starts_with(|c: char| c.is_ascii_digit()) { wrong().hint(hint) } else { wrong() }
         }),
         Kind::Bool => match crate::value::Value::parse(crate::value::types::Type::Bool, value) {
             Ok(crate::value::Value::Bool(true)) => Ok("on".to_owned()),

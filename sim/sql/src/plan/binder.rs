@@ -32,6 +32,8 @@ pub(super) struct Level {
     /// The aggregates found so far; `None` where they are not allowed, with the name of the clause.
     pub(super) aggregates: Vec<AggregateCall>,
     pub(super) no_aggregates: Option<&'static str>,
+    /// Where the statement names a column first.
+    pub(super) places: BTreeMap<usize, usize>,
 }
 
 /// The name of a common table expression.
@@ -79,11 +81,11 @@ impl<'a> Binder<'a> {
         position(self.text, span.start)
     }
 
-    /// Returns the place of the first word after a part.
-    pub(super) fn after(&self, span: Span) -> usize {
-        let end = position(self.text, span.end);
-        let spaces = self.text.chars().skip(end.saturating_sub(1)).take_while(|c| c.is_whitespace());
-        end + spaces.count()
+    /// Returns the place of a word that stands right before another place; 0 if it does not.
+    pub(super) fn before(&self, place: usize, word: &str) -> usize {
+        let before: String = self.text.chars().take(place.saturating_sub(1)).collect();
+        let rest = before.trim_end().strip_suffix(word);
+        rest.map_or(0, |rest| rest.chars().count() + 1)
     }
 
     /// Notes that the statement uses a table.
@@ -100,9 +102,11 @@ impl<'a> Binder<'a> {
     }
 
     /// Resolves a column, by the name of its source if there is one.
-    pub(super) fn column(&mut self, source: Option<&str>, name: &Ident) -> Result<Typed, SqlError> {
+    pub(super) fn column(&mut self, source: Option<&Ident>, name: &Ident) -> Result<Typed, SqlError> {
         let wanted = ident(name);
-        let at = self.position(name.span);
+        let at = self.position(source.unwrap_or(name).span);
+        let alias = source.map(ident);
+        let source = alias.as_deref();
         for depth in 0..self.levels.len() {
             let place = self.levels.len() - 1 - depth;
             let Some(level) = self.levels.get(place) else { continue };
@@ -119,6 +123,9 @@ impl<'a> Binder<'a> {
             match found[..] {
                 [] => {}
                 [(index, r#type)] => {
+                    if let Some(level) = self.levels.get_mut(place) {
+                        level.places.entry(index).or_insert(at);
+                    }
                     for level in self.levels.iter_mut().skip(place + 1) {
                         level.is_correlated = true;
                     }

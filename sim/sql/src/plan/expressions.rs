@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use sqlparser::ast::{BinaryOperator, InTarget, UnaryOperator};
 
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::casts::Context;
 use super::expr::{Compare, Expr, Op, Subquery, SubqueryKind, Typed};
 use super::literals::type_of;
@@ -28,8 +28,8 @@ impl Binder<'_> {
         match expr {
             E::Identifier(name) => self.column(None, name),
             E::CompoundIdentifier(parts) => match &parts[..] {
-                [source, name] => self.column(Some(&ident(source)), name),
-                [_, source, name] => self.column(Some(&ident(source)), name),
+                [source, name] => self.column(Some(source), name),
+                [_, source, name] => self.column(Some(source), name),
                 _ => Err(SqlError::unknown(format_args!("the name {expr}"))),
             },
             E::Value(value) => {
@@ -105,15 +105,15 @@ impl Binder<'_> {
         if let (ast::Expr::Tuple(a), ast::Expr::Tuple(b)) = (left, right) {
             return self.rows(a, op, b);
         }
-        let at = self.span_end(left);
+        let at = self.place_of_operator(op, right);
         let (a, b) = (self.expr(left)?, self.expr(right)?);
         self.binary(op, a, b).map_err(|error| if error.code == "42883" { error.at(at) } else { error })
     }
 
-    /// Returns the place of the operator that follows an expression.
-    fn span_end(&self, expr: &ast::Expr) -> usize {
-        let span = sqlparser::ast::Spanned::span(expr);
-        if span.end.line == 0 { 0 } else { self.after(span) }
+    /// Returns the place of the operator before an expression; 0 if it is not to be seen.
+    fn place_of_operator(&self, op: &BinaryOperator, right: &ast::Expr) -> usize {
+        let start = self.position(sqlparser::ast::Spanned::span(right));
+        self.before(start, &op.to_string())
     }
 
     /// Compares two rows: `(a, b) < (1, 2)`.

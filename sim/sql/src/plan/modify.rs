@@ -89,7 +89,10 @@ impl Binder<'_> {
         if let (SetExpr::Values(values), true) = (&*source.body, is_simple) {
             let mut rows = Vec::new();
             let width = values.rows.first().map_or(0, |row| row.content.len());
-            self.check_width(width, targets.len(), !insert.columns.is_empty())?;
+            let extra = values.rows.first().and_then(|row| row.content.get(targets.len()));
+            let at = extra.map_or(0, |cell| self.position(sqlparser::ast::Spanned::span(cell)));
+            let checked = self.check_width(width, targets.len(), !insert.columns.is_empty());
+            checked.map_err(|error| error.at(at))?;
             for row in &values.rows {
                 if row.content.len() != width {
                     return Err(SqlError::syntax("VALUES lists must all be the same length"));

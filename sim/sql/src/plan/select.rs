@@ -93,7 +93,8 @@ impl Binder<'_> {
         self.forbid_aggregates(Some("WHERE"));
         let typed = self.expr(selection);
         self.forbid_aggregates(None);
-        self.condition(typed?, "WHERE")
+        let at = self.position(sqlparser::ast::Spanned::span(selection));
+        self.condition(typed?, "WHERE").map_err(|error| error.at(at))
     }
 
     /// Resolves the expressions of a `SELECT` or of `RETURNING`.
@@ -232,6 +233,7 @@ impl Binder<'_> {
 
     fn not_grouped(&self, index: usize) -> SqlError {
         let sources = self.levels.last().map_or(&[][..], |level| &level.sources);
+        let at = self.levels.last().and_then(|level| level.places.get(&index)).copied().unwrap_or(0);
         let name = sources.iter().find_map(|source| {
             let column = source.columns.get(index.checked_sub(source.offset)?)?;
             Some(format!("{}.{}", source.alias, column.0))
@@ -239,7 +241,7 @@ impl Binder<'_> {
         let name = name.unwrap_or_default();
         let text =
             format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
-        SqlError::new("42803", text)
+        SqlError::new("42803", text).at(at)
     }
 
     /// Resolves locking clauses: `strength.table.table`, see `statement::parse`.
@@ -339,7 +341,6 @@ fn name_of(expr: &ast::Expr) -> String {
         ast::Expr::TypedString(string) => type_name(&string.data_type),
         ast::Expr::Interval(_) => "interval".to_owned(),
         ast::Expr::Case { .. } => "case".to_owned(),
-        ast::Expr::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => "bool".to_owned(),
         _ => "?column?".to_owned(),
     })
 }
@@ -359,7 +360,7 @@ fn strong_name(expr: &ast::Expr) -> Option<String> {
         E::Ceil { .. } => Some("ceil".to_owned()),
         E::Floor { .. } => Some("floor".to_owned()),
         E::Position { .. } => Some("position".to_owned()),
-        E::Substring { .. } => Some("substring".to_owned()),
+        E::Substring { shorthand, .. } => Some(if *shorthand { "substr" } else { "substring" }.to_owned()),
         E::Trim { trim_where, .. } => Some(match trim_where {
             Some(ast::TrimWhereField::Leading) => "ltrim".to_owned(),
             Some(ast::TrimWhereField::Trailing) => "rtrim".to_owned(),
@@ -381,7 +382,11 @@ fn strong_name(expr: &ast::Expr) -> Option<String> {
 
 /// Returns the internal name of a type: `int8` for `bigint`.
 fn type_name(data_type: &ast::DataType) -> String {
-    match super::literals::type_of(data_type).map(|modified| modified.r#type) {
+    let r#type = super::literals::type_of(data_type).map(|modified| match modified.r#type {
+        Type::Array(element) => *element,
+        other => other,
+    });
+    match r#type {
         Ok(Type::Int2) => "int2".to_owned(),
         Ok(Type::Int4) => "int4".to_owned(),
         Ok(Type::Int8) => "int8".to_owned(),
@@ -391,7 +396,6 @@ fn type_name(data_type: &ast::DataType) -> String {
         Ok(Type::Varchar) => "varchar".to_owned(),
         Ok(Type::Timestamptz) => "timestamptz".to_owned(),
         Ok(Type::Timestamp) => "timestamp".to_owned(),
-        Ok(Type::Array(element)) => element.name(),
         Ok(other) => other.name(),
         Err(_) => "?column?".to_owned(),
     }

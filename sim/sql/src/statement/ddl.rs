@@ -90,7 +90,12 @@ impl Run<'_> {
             let index = "pg_type_typname_nsp_index";
             let text = format!("duplicate key value violates unique constraint \"{index}\"");
             let detail = format!("Key (typname, typnamespace)=({name}, 2200) already exists.");
-            return Err(SqlError::new("23505", text).detail(detail).into());
+            let error = SqlError::new("23505", text).detail(detail).with(|fields| {
+                fields.schema = Some("pg_catalog".to_owned());
+                fields.table = Some("pg_type".to_owned());
+                fields.constraint = Some(index.to_owned());
+            });
+            return Err(error.into());
         }
         Ok(Some((schema, name)))
     }

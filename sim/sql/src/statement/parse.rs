@@ -54,7 +54,7 @@ fn statement(tokens: &[TokenWithSpan], text: &Arc<str>) -> Result<Parsed, SqlErr
     if let Some(utility) = utility::read(&plain)? {
         return Ok(Parsed { command: Command::Utility(utility), text: Arc::clone(text), sql });
     }
-    let tokens = move_locks(tokens);
+    let tokens = move_locks(&before_conflict(tokens));
     let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens);
     let parsed = parser.parse_statement().map_err(|error| syntax_error(&error.to_string(), text))?;
     let next = parser.peek_token();
@@ -62,6 +62,41 @@ fn statement(tokens: &[TokenWithSpan], text: &Arc<str>) -> Result<Parsed, SqlErr
         return Err(utility::near(Some(&next.token)).at(position(text, next.span.start)));
     }
     Ok(Parsed { command: Command::Sql(Arc::new(parsed)), text: Arc::clone(text), sql })
+}
+
+/// Puts `WHERE true` between a `SELECT` without sources and `ON CONFLICT`, whose `ON` the parser takes for the
+/// name of a column.
+fn before_conflict(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let is = |at: usize, wanted: Keyword| {
+        matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(word)) if word.keyword == wanted)
+    };
+    let mut out = Vec::with_capacity(tokens.len());
+    let mut is_bare = vec![false];
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::LParen => is_bare.push(false),
+            Token::RParen if is_bare.len() > 1 => {
+                is_bare.pop();
+            }
+            Token::Word(word) => {
+                let ends = [Keyword::FROM, Keyword::WHERE, Keyword::ORDER, Keyword::LIMIT, Keyword::VALUES];
+                let is_conflict = is(at, Keyword::ON) && is(at + 1, Keyword::CONFLICT);
+                if let Some(last) = is_bare.last_mut() {
+                    if is_conflict && *last {
+                        for keyword in [Keyword::WHERE, Keyword::TRUE] {
+                            let value = format!("{keyword:?}");
+                            let token = Token::Word(Word { value, quote_style: None, keyword });
+                            out.push(TokenWithSpan { token, span: tokens.get(at).map_or_else(sqlparser::tokenizer::Span::empty, |t| t.span) });
+                        }
+                    }
+                    *last = word.keyword == Keyword::SELECT || (*last && !ends.contains(&word.keyword));
+                }
+            }
+            _ => {}
+        }
+        out.push(token.clone());
+    }
+    out
 }
 
 /// Moves the locking clauses of each query to its end, where the parser expects them, and writes each as
