@@ -27,7 +27,9 @@ impl Run<'_> {
         let checks = def.checks.iter().map(|check| {
             Ok((check.name.clone(), binder.table_condition(&def, &check.condition)?))
         });
-        let checks = checks.collect::<Result<_, SqlError>>()?;
+        let mut checks = checks.collect::<Result<Vec<_>, SqlError>>()?;
+        // In the order in which PostgreSQL checks them.
+        checks.sort_by(|(a, _), (b, _)| a.cmp(b));
         let predicates = def.indexes.iter().map(|index| {
             let predicate = index.predicate.as_ref();
             predicate.map(|predicate| binder.table_condition(&def, predicate)).transpose()

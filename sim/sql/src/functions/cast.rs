@@ -103,8 +103,9 @@ fn to_number(value: Value, from: Type, to: Type) -> Result<Value, SqlError> {
         (Value::Int(number), Type::Numeric) => Ok(Value::Numeric(number.into())),
         (Value::Int(number), Type::Float8) => Ok(Value::Float8(number.to_f64().unwrap_or_default())),
         (Value::Int(number), Type::Float4) => Ok(Value::Float4(number.to_f32().unwrap_or_default())),
-        (Value::Numeric(number), Type::Float8) => Ok(Value::Float8(number.to_f64().ok_or_else(range)?)),
-        (Value::Numeric(number), Type::Float4) => Ok(Value::Float4(number.to_f32().ok_or_else(range)?)),
+        (Value::Numeric(number), Type::Float8 | Type::Float4) => {
+            Value::parse(to, &number.to_plain_string())
+        }
         (Value::Numeric(number), Type::Numeric) => Ok(Value::Numeric(number)),
         (Value::Numeric(number), _) => {
             let whole = numeric::to_integer(&number).filter(|whole| fits(to, *whole));

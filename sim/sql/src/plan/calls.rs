@@ -101,7 +101,9 @@ impl Binder<'_> {
             return Ok(aggregate);
         }
         let args = args.iter().map(|arg| self.argument(arg)).collect::<Result<Vec<_>, _>>()?;
-        self.call(&name, args).map_err(|error| error.at(at))
+        self.call(&name, args).map_err(|error| {
+            if matches!(error.code.as_str(), "42883" | "0A000") { error.at(at) } else { error }
+        })
     }
 
     fn argument(&mut self, arg: &FunctionArg) -> Result<Typed, SqlError> {

@@ -107,7 +107,7 @@ impl Binder<'_> {
         }
         let at = self.place_of_operator(op, right);
         let (a, b) = (self.expr(left)?, self.expr(right)?);
-        self.binary(op, a, b).map_err(|error| if error.code == "42883" { error.at(at) } else { error })
+        self.binary(op, a, b).map_err(|error| if matches!(error.code.as_str(), "42883" | "42725") { error.at(at) } else { error })
     }
 
     /// Returns the place of the operator before an expression; 0 if it is not to be seen.

@@ -135,7 +135,15 @@ impl Binder<'_> {
         match alias {
             Some(alias) => {
                 found.alias = ident(&alias.name);
-                let is_value = matches!(found.source, Source::Set(..) | Source::Value(_));
+                // A function names its only column by its alias, unless it has a name for it.
+                let is_value = match found.source {
+                    Source::Set(function, _) => !matches!(
+                        function,
+                        SetFunction::JsonbArrayElements | SetFunction::JsonbArrayElementsText
+                    ),
+                    Source::Value(_) => true,
+                    _ => false,
+                };
                 if let (true, [column], []) = (is_value, &mut found.columns[..], &alias.columns[..]) {
                     column.0.clone_from(&found.alias);
                 }

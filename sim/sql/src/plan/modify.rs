@@ -35,7 +35,16 @@ impl Binder<'_> {
             (0..def.columns.len()).collect()
         } else {
             let names = insert.columns.iter().map(|name| self.target(&def, name));
-            names.collect::<Result<Vec<_>, _>>()?
+            let targets = names.collect::<Result<Vec<_>, _>>()?;
+            for (number, name) in insert.columns.iter().enumerate() {
+                let (before, target) = (targets.iter().take(number), targets.get(number));
+                if before.into_iter().any(|before| Some(before) == target) {
+                    let text = format!("column \"{name}\" specified more than once");
+                    let at = self.position(super::binder::span_of(name));
+                    return Err(SqlError::new("42701", text).at(at));
+                }
+            }
+            targets
         };
         let overrides = insert.overriding.is_some();
         let (source, given) = self.insert_source(insert, &def, &targets, overrides)?;

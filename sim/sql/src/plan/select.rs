@@ -354,7 +354,7 @@ fn strong_name(expr: &ast::Expr) -> Option<String> {
         E::Nested(inner) | E::Collate { expr: inner, .. } | E::Cast { expr: inner, .. } => strong_name(inner),
         E::CompoundFieldAccess { root, .. } => strong_name(root),
         E::Case { else_result: Some(otherwise), .. } => strong_name(otherwise),
-        E::Exists { .. } => Some("exists".to_owned()),
+        E::Exists { negated: false, .. } => Some("exists".to_owned()),
         E::Array(_) => Some("array".to_owned()),
         E::Extract { .. } => Some("extract".to_owned()),
         E::Ceil { .. } => Some("ceil".to_owned()),

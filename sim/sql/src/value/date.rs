@@ -168,7 +168,12 @@ fn parse_date(date: &str, text: &str, r#type: Type) -> Result<i64, SqlError> {
     let mut next = || parts.next().flatten().ok_or_else(|| wrong(r#type, text));
     let (year, month, day) = (next()?, next()?, next()?);
     let is_date = year > 0 && (1..=12).contains(&month) && day >= 1 && day <= days_in(year, month);
-    if is_date { Ok(day_of(year, month, day)) } else { Err(out_of_range(text)) }
+    if is_date {
+        return Ok(day_of(year, month, day));
+    }
+    let is_in_field = (1..=12).contains(&month) && (1..=31).contains(&day);
+    let hint = "Perhaps you need a different \"datestyle\" setting.";
+    Err(if is_in_field { out_of_range(text) } else { out_of_range(text).hint(hint) })
 }
 
 pub(super) fn parse_days(text: &str) -> Result<i32, SqlError> {

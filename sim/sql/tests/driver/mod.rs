@@ -17,6 +17,8 @@ struct Rest {
     statements: Vec<sql::Parsed>,
     parameters: Option<Vec<serde_json::Value>>,
     prepared: Option<(Prepared, Vec<Value>)>,
+    /// Answers that the server has not sent yet.
+    header: Vec<String>,
 }
 
 /// A database with named sessions.
@@ -133,22 +135,25 @@ impl Driver {
         if line.parameters.is_some() {
             match self.database.prepare(session, &line.sql, &[]) {
                 Ok(prepared) => {
+                    let mut header = Vec::new();
                     if !prepared.parameters.is_empty() {
                         let oids = prepared.parameters.iter().map(|r#type| r#type.oid().to_string());
-                        out.push(format!("? {}", oids.collect::<Vec<_>>().join(", ")));
+                        header.push(format!("? {}", oids.collect::<Vec<_>>().join(", ")));
                     }
-                    describe(&prepared, out);
+                    describe(&prepared, &mut header);
                     let values = line.parameters.clone().unwrap();
                     let read = prepared.parameters.iter().zip(values).map(|(r#type, v)| parameter(*r#type, &v));
                     match read.collect::<Result<Vec<_>, _>>() {
                         Ok(values) => {
                             let parameters = line.parameters;
                             let prepared = Some((prepared, values));
-                            self.waiting.insert(session, Rest { statements: Vec::new(), parameters, prepared });
+                            let rest = Rest { statements: Vec::new(), parameters, prepared, header };
+                            self.waiting.insert(session, rest);
                             self.resume(session, out);
                         }
                         Err(error) => {
                             self.database.fail(session);
+                            out.extend(header);
                             report("!", &error, out);
                         }
                     }
@@ -162,7 +167,8 @@ impl Driver {
                 if statements.is_empty() {
                     out.push("=".to_owned());
                 }
-                self.waiting.insert(session, Rest { statements, parameters: None, prepared: None });
+                let rest = Rest { statements, parameters: None, prepared: None, header: Vec::new() };
+                self.waiting.insert(session, rest);
                 self.resume(session, out);
             }
             Err(error) => {
@@ -194,6 +200,7 @@ impl Driver {
             let now = Now { unix_micros: 1_800_000_000_000_000 + self.clock };
             match self.database.run(session, &prepared, &values, now) {
                 Step::Done { tag, rows, notices } => {
+                    out.append(&mut rest.header);
                     rest.prepared = None;
                     if rest.parameters.is_none() {
                         describe(&prepared, out);
@@ -211,6 +218,7 @@ impl Driver {
                     out.push(format!("= {tag}").trim_end().to_owned());
                 }
                 Step::Failed(error) => {
+                    out.append(&mut rest.header);
                     report("!", &error, out);
                     return;
                 }
