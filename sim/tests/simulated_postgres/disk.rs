@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use sim::clients::tokio_postgres::Config;
 use sim::faults::{Crash, Fault, Trigger};
 use sim::servers::postgres::PostgresHost;
 use sim::{Process, Sim, Span};
 
-use super::{JOBS, connect, jobs, millis, script};
+use super::{JOBS, connect, jobs, millis, script, try_connect};
 
 /// Kills the server when it has committed an insert of `statement`, before its answer. Returns whether the
 /// client got an answer, and the jobs after the restart.
@@ -89,12 +90,13 @@ fn counted(seed: u64) -> u64 {
     for name in ["a", "b"] {
         sim.process(name, |process: Process| async move {
             for _ in 0..5 {
-                let client = connect(&process).await;
+                // The server may be down.
+                process.sleep(millis(100)).await;
+                let Ok(client) = try_connect(&process, Config::new().user("app")).await else { continue };
                 let next = "UPDATE jobs SET owner = (owner::int + 1)::text WHERE id = 0 RETURNING owner";
                 if let Ok(row) = client.query_one(next, &[]).await {
                     process.point(row.get(0));
                 }
-                process.sleep(millis(100)).await;
             }
         });
     }

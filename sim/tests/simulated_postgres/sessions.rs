@@ -76,6 +76,7 @@ fn an_administrator_ends_the_sessions_of_a_client() {
         });
         // The lock ends with the session.
         b.batch_execute("INSERT INTO jobs VALUES (1)").await.unwrap();
+        control.sleep(millis(10)).await;
         a.is_closed()
     });
     assert!(is_closed);
