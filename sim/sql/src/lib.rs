@@ -15,10 +15,10 @@
 
 mod api;
 mod database;
-mod exec;
 mod error;
-mod log;
+mod exec;
 mod functions;
+mod log;
 mod plan;
 mod session;
 mod settings;

@@ -6,14 +6,13 @@ use crate::api::SessionId;
 use crate::error::SqlError;
 use crate::settings::Settings;
 use crate::storage::rows::{Conflict, Locked};
-use crate::storage::table::{TableId, VersionId};
+use crate::storage::table::TableId;
 
 /// A result of a step that is taken once, also if its statement waits and runs again.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
     Locked(Locked),
     Conflict(Option<Conflict>),
-    Version(VersionId),
     Number(i64),
     Flag(bool),
     Done,

@@ -16,8 +16,7 @@ enum Kind {
     Fixed,
 }
 
-const LEVELS: Kind =
-    Kind::One(&["read uncommitted", "read committed", "repeatable read", "serializable"]);
+const LEVELS: Kind = Kind::One(&["read uncommitted", "read committed", "repeatable read", "serializable"]);
 const MESSAGES: Kind = Kind::One(&[
     "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error",
 ]);
@@ -129,14 +128,16 @@ fn checked(name: &str, value: &str, kind: Kind) -> Result<String, SqlError> {
         Kind::Bool => match crate::value::Value::parse(crate::value::types::Type::Bool, value) {
             Ok(crate::value::Value::Bool(true)) => Ok("on".to_owned()),
             Ok(_) => Ok("off".to_owned()),
-            Err(_) => {
-                Err(SqlError::new("22023", format!("parameter \"{name}\" requires a Boolean value")))
-            }
+            Err(_) => Err(SqlError::new("22023", format!("parameter \"{name}\" requires a Boolean value"))),
         },
         Kind::One(values) => {
             let value = value.to_lowercase();
             let is_known = values.contains(&value.as_str());
-            if is_known { Ok(value) } else { Err(wrong().hint(format!("Available values: {}.", values.join(", ")))) }
+            if is_known {
+                Ok(value)
+            } else {
+                Err(wrong().hint(format!("Available values: {}.", values.join(", "))))
+            }
         }
         Kind::Text if name == "timezone" => {
             let is_utc = ["utc", "etc/utc", "gmt", "0", "z"].contains(&value.to_lowercase().as_str());
@@ -188,6 +189,6 @@ fn millis(text: &str) -> Option<u64> {
 /// Prints a length of time in the largest unit that divides it.
 fn in_units(millis: u64) -> String {
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms")];
-    let unit = units.into_iter().find(|(unit, _)| millis != 0 && millis % unit == 0);
+    let unit = units.into_iter().find(|(unit, _)| millis != 0 && millis.is_multiple_of(*unit));
     unit.map_or("0".to_owned(), |(unit, name)| format!("{}{name}", millis / unit))
 }

@@ -40,7 +40,11 @@ fn commits_survive_and_open_transactions_do_not() {
     let mut database = Database::new();
     let (a, b) = (database.connect(), database.connect());
     run(&mut database, a, TABLES);
-    run(&mut database, a, "INSERT INTO bank.p VALUES (1, now(), '{\"a\": [1.50]}', '\\x00ff', 1.5); INSERT INTO bank.p VALUES (2)");
+    run(
+        &mut database,
+        a,
+        "INSERT INTO bank.p VALUES (1, now(), '{\"a\": [1.50]}', '\\x00ff', 1.5); INSERT INTO bank.p VALUES (2)",
+    );
     run(&mut database, a, "INSERT INTO c (p, t) VALUES (1, '{a,NULL}'), (2, NULL)");
     run(&mut database, a, "UPDATE bank.p SET n = 7 WHERE id = 2; DELETE FROM c WHERE p = 1");
     run(&mut database, a, "ALTER TABLE c ADD COLUMN x int DEFAULT 5");

@@ -10,8 +10,7 @@ use driver::Driver;
 #[test]
 fn answers_are_those_of_postgresql() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
-    let mut files: Vec<_> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() > 5, "there are recorded scripts");
     let only = std::env::var("RECORDED").ok();

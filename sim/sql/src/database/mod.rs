@@ -186,7 +186,8 @@ impl Database {
         let next = circle.iter().skip(1).chain(circle.first());
         let lines = circle.iter().zip(next).map(|(waiter, blocker)| {
             let number = self.store.transactions.get(blocker).and_then(|transaction| transaction.number);
-            let what = self.store.locks.wait_of(*waiter).map(|wait| in_words(&wait.what, number.unwrap_or(0)));
+            let what =
+                self.store.locks.wait_of(*waiter).map(|wait| in_words(&wait.what, number.unwrap_or(0)));
             let what = what.unwrap_or_default();
             format!("Process {} waits for {what}; blocked by process {}.", waiter.0, blocker.0)
         });

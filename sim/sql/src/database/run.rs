@@ -92,13 +92,13 @@ impl Database {
         }
         self.check_writes(session, plan.as_ref(), statement)?;
         let mut pending = self.sessions.get_mut(&session).and_then(|session| session.pending.take());
-        let pending = pending.get_or_insert_with(|| Pending {
-            statement_micros: now.unix_micros,
-            ..Pending::default()
-        });
+        let pending = pending
+            .get_or_insert_with(|| Pending { statement_micros: now.unix_micros, ..Pending::default() });
         let snapshot = match pending.snapshot {
             Some(snapshot) => snapshot,
-            None => self.store.next_command(session).ok_or_else(|| SqlError::new("XX000", "no transaction"))?,
+            None => {
+                self.store.next_command(session).ok_or_else(|| SqlError::new("XX000", "no transaction"))?
+            }
         };
         let start = self.store.transactions.get(&session).map_or(0, |transaction| transaction.undo.len());
         let outcome = self.attempt(session, snapshot, pending, plan.as_ref(), parsed, parameters, now);
@@ -163,7 +163,11 @@ impl Database {
             (None, Command::Sql(statement)) => run.catalog_statement(statement, &parsed.sql),
             (None, Command::Utility(_)) => Err(SqlError::unknown("this statement").into()),
         };
-        Outcome { result, notices: std::mem::take(&mut run.notices), journal: std::mem::take(&mut run.journal) }
+        Outcome {
+            result,
+            notices: std::mem::take(&mut run.notices),
+            journal: std::mem::take(&mut run.journal),
+        }
     }
 
     /// Refuses changes in a transaction that only reads.

@@ -175,7 +175,9 @@ impl Database {
 
     fn session_utility(&mut self, id: SessionId, utility: &Utility) -> Outcome {
         match utility {
-            Utility::Set { name, value, is_local } => self.set_statement(id, name, value.as_deref(), *is_local),
+            Utility::Set { name, value, is_local } => {
+                self.set_statement(id, name, value.as_deref(), *is_local)
+            }
             Utility::Reset(Some(name)) => {
                 self.set_both(id, name, None, false)?;
                 done("RESET")

@@ -24,9 +24,10 @@ impl Run<'_> {
         }
         let def = self.def(table);
         let mut binder = Binder::new(self.store, self.viewer(), "", Vec::new());
-        let checks = def.checks.iter().map(|check| {
-            Ok((check.name.clone(), binder.table_condition(&def, &check.condition)?))
-        });
+        let checks = def
+            .checks
+            .iter()
+            .map(|check| Ok((check.name.clone(), binder.table_condition(&def, &check.condition)?)));
         let mut checks = checks.collect::<Result<Vec<_>, SqlError>>()?;
         // In the order in which PostgreSQL checks them.
         checks.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -66,11 +67,13 @@ impl Run<'_> {
                     column.name, def.name
                 );
                 let error = SqlError::new("23502", text).detail(failing(values));
-                return Err(error.with(|fields| {
-                    fields.schema = Some(def.schema.clone());
-                    fields.table = Some(def.name.clone());
-                    fields.column = Some(column.name.clone());
-                }).into());
+                return Err(error
+                    .with(|fields| {
+                        fields.schema = Some(def.schema.clone());
+                        fields.table = Some(def.name.clone());
+                        fields.column = Some(column.name.clone());
+                    })
+                    .into());
             }
         }
         let rules = self.rules(table)?;
@@ -132,9 +135,8 @@ impl Run<'_> {
             columns.iter().zip(key).all(|(place, wanted)| values.get(*place) == Some(wanted))
         };
         let versions = table.data.versions.iter();
-        let found = versions.filter(|(_, version)| {
-            version.is_visible(&snapshot) && is_it(&table.values(version))
-        });
+        let found =
+            versions.filter(|(_, version)| version.is_visible(&snapshot) && is_it(&table.values(version)));
         found.map(|(id, _)| *id).collect()
     }
 
@@ -159,7 +161,9 @@ impl Run<'_> {
                     named_values(&def, &key.columns, &wanted),
                     parent.name
                 );
-                return Err(of_constraint(SqlError::new("23503", text).detail(detail), &def, &key.name).into());
+                return Err(
+                    of_constraint(SqlError::new("23503", text).detail(detail), &def, &key.name).into()
+                );
             }
         }
         Ok(())
@@ -248,7 +252,10 @@ impl Run<'_> {
         }
         self.check_row(child, &values)?;
         let covered = self.covered(child, &values)?;
-        self.once(|run| run.store.update(actor, child, version, values, &covered).map(Entry::Version))?;
+        self.once(|run| {
+            run.store.update(actor, child, version, values, &covered)?;
+            Ok(Entry::Done)
+        })?;
         Ok(())
     }
 

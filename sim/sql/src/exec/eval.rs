@@ -102,7 +102,11 @@ impl Run<'_> {
             (Op::Is(wanted), [value]) => Value::Bool(matches!(value, Value::Bool(is) if *is == wanted)),
             (Op::IsDistinct, [a, b]) => Value::Bool(a != b),
             (Op::NullIf, [a, b]) => {
-                if !a.is_null() && a == b { Value::Null } else { std::mem::replace(a, Value::Null) }
+                if !a.is_null() && a == b {
+                    Value::Null
+                } else {
+                    std::mem::replace(a, Value::Null)
+                }
             }
             (Op::Extreme { greatest }, values) => {
                 let known = values.iter().filter(|value| !value.is_null());

@@ -8,8 +8,8 @@ use crate::session::Entry;
 use crate::storage::lock::{Mode, Target, Until};
 use crate::storage::stop::Stop;
 use crate::storage::table::TableId;
-use crate::value::date::{EPOCH, days_of_micros};
 use crate::value::Value;
+use crate::value::date::{EPOCH, days_of_micros};
 
 impl Run<'_> {
     pub(super) fn session_function(
@@ -95,10 +95,8 @@ impl Run<'_> {
             (_, [Value::Text(name), value, is_local]) => {
                 let text = value.text().unwrap_or_default();
                 self.session.settings.set(name, Some(&text))?;
-                if matches!(is_local, Value::Bool(false)) {
-                    if let Some((_, kept)) = &mut self.session.settings_before {
-                        kept.set(name, Some(&text))?;
-                    }
+                if let (Value::Bool(false), Some((_, kept))) = (is_local, &mut self.session.settings_before) {
+                    kept.set(name, Some(&text))?;
                 }
                 Ok(self.session.settings.get(name).map_or(Value::Null, Value::Text))
             }

@@ -2,7 +2,7 @@
 
 use super::run::{Env, Rows, Run, out_of_step};
 use crate::error::SqlError;
-use crate::plan::expr::{Expr, Modify, OnConflict, Query};
+use crate::plan::expr::{DoUpdate, Expr, Modify, OnConflict, Query};
 use crate::session::Entry;
 use crate::storage::lock::RowMode;
 use crate::storage::rows::{Conflict, Locked, Policy, concurrent};
@@ -60,11 +60,10 @@ impl Run<'_> {
             }
         }
         let stored = values.clone();
-        let entry =
-            self.once(|run| run.store.insert(run.actor, table, values, &covered).map(Entry::Version))?;
-        if !matches!(entry, Entry::Version(_)) {
-            return Err(out_of_step());
-        }
+        self.once(|run| {
+            run.store.insert(run.actor, table, values, &covered)?;
+            Ok(Entry::Done)
+        })?;
         self.refers(table, None, &stored);
         Ok(Some(stored))
     }
@@ -81,7 +80,7 @@ impl Run<'_> {
         let is_seen = self.store.version(table, version).is_some_and(|found| {
             found.is_visible(&self.actor.snapshot) || self.is_of_this_command(found.created)
         });
-        let Some((set, condition)) = &rule.update else {
+        let Some(DoUpdate { set, condition }) = &rule.update else {
             if self.actor.is_repeatable && !is_seen {
                 return Err(concurrent("update").into());
             }
@@ -110,10 +109,12 @@ impl Run<'_> {
         }
         let Some(old) = self.values_of(table, version) else { return Ok(Resolved::Again) };
         let row: Vec<_> = old.iter().chain(excluded).cloned().collect();
-        if let Some(condition) = condition {
-            if !self.holds(condition, &Env { row: &row, outer: None })? {
-                return Ok(Resolved::Nothing);
-            }
+        let is_updated = match condition {
+            Some(condition) => self.holds(condition, &Env { row: &row, outer: None })?,
+            None => true,
+        };
+        if !is_updated {
+            return Ok(Resolved::Nothing);
         }
         let values = self.assigned(table, set, &row)?;
         self.replace(table, version, &old, values.clone())?;

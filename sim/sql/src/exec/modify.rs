@@ -43,12 +43,7 @@ impl Run<'_> {
     }
 
     /// Evaluates `RETURNING` for a row.
-    pub(super) fn returned(
-        &mut self,
-        modify: &Modify,
-        row: &[Value],
-        rows: &mut Rows,
-    ) -> Result<(), Stop> {
+    pub(super) fn returned(&mut self, modify: &Modify, row: &[Value], rows: &mut Rows) -> Result<(), Stop> {
         if let Some(returning) = &modify.returning {
             let env = Env { row, outer: None };
             rows.push(returning.iter().map(|expr| self.eval(expr, &env)).collect::<Result<_, _>>()?);
@@ -112,12 +107,10 @@ impl Run<'_> {
         self.check_row(table, &values)?;
         let covered = self.covered(table, &values)?;
         let new = values.clone();
-        let entry = self.once(|run| {
-            run.store.update(run.actor, table, version, values, &covered).map(Entry::Version)
+        self.once(|run| {
+            run.store.update(run.actor, table, version, values, &covered)?;
+            Ok(Entry::Done)
         })?;
-        if !matches!(entry, Entry::Version(_)) {
-            return Err(out_of_step());
-        }
         self.refers(table, Some(old), &new);
         let keys = self.def(table).key_columns();
         if keys.iter().any(|place| old.get(*place) != new.get(*place)) {

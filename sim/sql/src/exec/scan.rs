@@ -34,10 +34,7 @@ impl Run<'_> {
     pub(super) fn join(&mut self, from: &From, outer: Option<&Env<'_>>) -> Result<Vec<Tuple>, Stop> {
         let mut conditions: Vec<&Condition> = from.conditions.iter().collect();
         conditions.sort_by_key(|condition| condition.has_subquery);
-        let empty = Tuple {
-            values: vec![Value::Null; from.width],
-            versions: vec![None; from.items.len()],
-        };
+        let empty = Tuple { values: vec![Value::Null; from.width], versions: vec![None; from.items.len()] };
         for condition in conditions.iter().filter(|condition| condition.needs == 0) {
             if !self.holds(&condition.expr, &Env { row: &empty.values, outer })? {
                 return Ok(Vec::new());
@@ -130,7 +127,6 @@ impl Run<'_> {
                 let hidden = Env { row: &[], outer };
                 Some(Arc::new(self.query(query, Some(&hidden))?))
             }
-            Source::Empty => Some(Arc::default()),
             Source::Table(_) | Source::Set(..) | Source::Value(_) => None,
         })
     }
@@ -160,7 +156,7 @@ impl Run<'_> {
                 Ok(self.set_rows(*function, args, &env)?.into_iter().map(plain).collect())
             }
             Source::Value(expr) => Ok(vec![plain(vec![self.eval(expr, &env)?])]),
-            Source::Cte(_) | Source::Empty => Ok(Vec::new()),
+            Source::Cte(_) => Ok(Vec::new()),
         }
     }
 

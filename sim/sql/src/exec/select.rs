@@ -72,7 +72,13 @@ impl Run<'_> {
         rows.iter().map(|row| row.iter().map(|cell| self.eval(cell, &env)).collect()).collect()
     }
 
-    fn union(&mut self, left: &Query, right: &Query, all: bool, outer: Option<&Env<'_>>) -> Result<Rows, Stop> {
+    fn union(
+        &mut self,
+        left: &Query,
+        right: &Query,
+        all: bool,
+        outer: Option<&Env<'_>>,
+    ) -> Result<Rows, Stop> {
         let mut rows = self.query(left, outer)?;
         rows.extend(self.query(right, outer)?);
         if !all {
@@ -144,7 +150,8 @@ impl Run<'_> {
                 continue;
             }
             let env = Env { row: &tuple.values, outer };
-            let row = select.output.iter().map(|expr| self.eval(expr, &env)).collect::<Result<Vec<_>, _>>()?;
+            let row =
+                select.output.iter().map(|expr| self.eval(expr, &env)).collect::<Result<Vec<_>, _>>()?;
             let key = match &select.distinct {
                 Distinct::All => None,
                 Distinct::Rows => Some(row.clone()),
@@ -189,11 +196,7 @@ impl Run<'_> {
     }
 }
 
-fn compare(
-    order: &[SortKey],
-    a: impl Fn(&SortKey) -> Value,
-    b: impl Fn(&SortKey) -> Value,
-) -> Ordering {
+fn compare(order: &[SortKey], a: impl Fn(&SortKey) -> Value, b: impl Fn(&SortKey) -> Value) -> Ordering {
     order.iter().fold(Ordering::Equal, |sum, sort| sum.then_with(|| compare_keys(sort, &a(sort), &b(sort))))
 }
 
@@ -207,7 +210,11 @@ pub(super) fn ordered(a: &Value, b: &Value, is_descending: bool, nulls_first: bo
     match (a.is_null(), b.is_null()) {
         (true, true) => Ordering::Equal,
         (a_null, b_null) if a_null || b_null => {
-            if a_null == nulls_first { Ordering::Less } else { Ordering::Greater }
+            if a_null == nulls_first {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
         }
         _ if is_descending => b.cmp(a),
         _ => a.cmp(b),

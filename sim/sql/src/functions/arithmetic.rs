@@ -79,9 +79,8 @@ fn times(op: Operation, a: &Value, b: &Value) -> Result<Value, SqlError> {
         by.and_then(|by| date::add(micros, by)).ok_or_else(|| range("timestamp"))
     };
     Ok(match (a, b, op) {
-        (Value::Timestamptz(at), Value::Interval(by), _) | (Value::Interval(by), Value::Timestamptz(at), _) => {
-            Value::Timestamptz(moved(*at, by)?)
-        }
+        (Value::Timestamptz(at), Value::Interval(by), _)
+        | (Value::Interval(by), Value::Timestamptz(at), _) => Value::Timestamptz(moved(*at, by)?),
         (Value::Timestamp(at), Value::Interval(by), _) | (Value::Interval(by), Value::Timestamp(at), _) => {
             Value::Timestamp(moved(*at, by)?)
         }

@@ -1,6 +1,6 @@
 //! Conversions of values from one type to another.
 
-use bigdecimal::{BigDecimal, FromPrimitive, Signed, ToPrimitive};
+use bigdecimal::{BigDecimal, FromPrimitive, ToPrimitive};
 
 use crate::error::SqlError;
 use crate::storage::table::{Modified, Modifier};
@@ -98,14 +98,16 @@ fn to_number(value: Value, from: Type, to: Type) -> Result<Value, SqlError> {
     let range = || out_of_range(to);
     match (value, to) {
         (Value::Int(number), Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid) => {
-            if fits(to, number) { Ok(Value::Int(number)) } else { Err(range()) }
+            if fits(to, number) {
+                Ok(Value::Int(number))
+            } else {
+                Err(range())
+            }
         }
         (Value::Int(number), Type::Numeric) => Ok(Value::Numeric(number.into())),
         (Value::Int(number), Type::Float8) => Ok(Value::Float8(number.to_f64().unwrap_or_default())),
         (Value::Int(number), Type::Float4) => Ok(Value::Float4(number.to_f32().unwrap_or_default())),
-        (Value::Numeric(number), Type::Float8 | Type::Float4) => {
-            Value::parse(to, &number.to_plain_string())
-        }
+        (Value::Numeric(number), Type::Float8 | Type::Float4) => Value::parse(to, &number.to_plain_string()),
         (Value::Numeric(number), Type::Numeric) => Ok(Value::Numeric(number)),
         (Value::Numeric(number), _) => {
             let whole = numeric::to_integer(&number).filter(|whole| fits(to, *whole));

@@ -106,7 +106,7 @@ fn raw_text(args: &[Value]) -> Result<Value, SqlError> {
 }
 
 /// Returns a JSON text as `->>` does: strings without quotes, `None` for `null`.
-pub(crate) fn unquoted(text: &str) -> Option<String> {
+fn unquoted(text: &str) -> Option<String> {
     match Json::parse(text, Type::Json) {
         Ok(Json::Null) => None,
         Ok(Json::String(string)) => Some(string),
@@ -218,9 +218,7 @@ fn type_of(args: &[Value]) -> Result<Value, SqlError> {
 
 fn array_length(args: &[Value]) -> Result<Value, SqlError> {
     match args {
-        [Value::Jsonb(Json::Array(items))] => {
-            Ok(Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)))
-        }
+        [Value::Jsonb(Json::Array(items))] => Ok(Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX))),
         [Value::Jsonb(Json::Object(_))] => {
             Err(SqlError::new("22023", "cannot get array length of a non-array"))
         }

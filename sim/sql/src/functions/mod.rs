@@ -8,7 +8,7 @@ mod math;
 mod text;
 mod time;
 
-pub(crate) use self::json::{of_value, unquoted};
+pub(crate) use self::json::of_value;
 
 use self::builtin::Builtin;
 

@@ -232,12 +232,20 @@ fn quote_ident(name: &str) -> String {
         .iter()
         .chain(&["null", "on", "or", "order", "select", "table", "then", "to", "user", "when", "where"])
         .any(|word| *word == name);
-    if starts && is_plain && !is_reserved { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    if starts && is_plain && !is_reserved {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
 }
 
 fn quote_literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
-    if quoted.contains('\\') { format!(" E'{}'", quoted.replace('\\', "\\\\")).trim().to_owned() } else { format!("'{quoted}'") }
+    if quoted.contains('\\') {
+        format!(" E'{}'", quoted.replace('\\', "\\\\")).trim().to_owned()
+    } else {
+        format!("'{quoted}'")
+    }
 }
 
 /// Fills `%s`, `%I` and `%L`.
@@ -254,9 +262,7 @@ fn format(args: &[Value]) -> Result<Value, SqlError> {
             filled.push('%');
             continue;
         }
-        let mut next = || {
-            rest.next().ok_or_else(|| SqlError::new("22023", "too few arguments for format()"))
-        };
+        let mut next = || rest.next().ok_or_else(|| SqlError::new("22023", "too few arguments for format()"));
         filled.push_str(&match kind {
             Some('s') => next()?.text().unwrap_or_default(),
             Some('I') => {

@@ -47,7 +47,9 @@ fn extract(args: &[Value]) -> Result<Value, SqlError> {
         Value::Timestamp(micros) => of_time(&field, *micros, "timestamp without time zone"),
         Value::Date(days) => match field.as_str() {
             "epoch" => Ok(decimal((date::micros_of_days(*days) + date::EPOCH) / date::SECOND, 0)),
-            "hour" | "minute" | "second" | "milliseconds" | "microseconds" => Err(unsupported(&field, "date")),
+            "hour" | "minute" | "second" | "milliseconds" | "microseconds" => {
+                Err(unsupported(&field, "date"))
+            }
             _ => of_time(&field, date::micros_of_days(*days), "date"),
         },
         _ => Ok(Value::Null),

@@ -152,7 +152,10 @@ impl<'a> Binder<'a> {
     }
 
     /// Resolves a part of the statement that sees no rows of its surroundings.
-    pub(super) fn alone<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
+    pub(super) fn alone<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
         let levels = std::mem::take(&mut self.levels);
         let bound = self.within(Level::default(), bind);
         self.levels = levels;

@@ -25,12 +25,18 @@ impl Modified {
 /// Returns the least context in which a type is converted to another; `None` if there is no conversion.
 pub(super) fn context_of(from: Type, to: Type) -> Option<Context> {
     use Context::{Assignment, Explicit, Implicit};
-    use Type::{Bool, Date, Float4, Float8, Int4, Int8, Json, Jsonb, Numeric, Oid, Regclass, Timestamp, Timestamptz};
+    use Type::{
+        Bool, Date, Float4, Float8, Int4, Int8, Json, Jsonb, Numeric, Oid, Regclass, Timestamp, Timestamptz,
+    };
     Some(match (from, to) {
         _ if from == to => Implicit,
         (Type::Unknown, _) => Implicit,
         _ if from.is_number() && to.is_number() => {
-            if from.rank() < to.rank() { Implicit } else { Assignment }
+            if from.rank() < to.rank() {
+                Implicit
+            } else {
+                Assignment
+            }
         }
         _ if from.is_text() && to.is_text() => Implicit,
         (_, Regclass) if from.is_text() => Implicit,

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+pub(crate) use super::words::{Aggregate, Compare, LockSpec, SessionFunction, SetFunction, SubqueryKind};
+use crate::api::Column;
 use crate::functions::arithmetic::Operation;
 use crate::functions::builtin::Builtin;
-use crate::api::Column;
-use crate::storage::lock::RowMode;
-use crate::storage::rows::Policy;
 use crate::storage::table::{Modified, TableId};
 use crate::value::Value;
 use crate::value::types::Type;
@@ -18,10 +17,16 @@ pub(crate) enum Expr {
     /// A parameter, counted from 0.
     Param(usize),
     /// A column of the row of a query, `depth` queries further out.
-    Column { depth: usize, index: usize },
+    Column {
+        depth: usize,
+        index: usize,
+    },
     /// The result of an aggregate of the group.
     Aggregate(usize),
-    Call { op: Op, args: Vec<Expr> },
+    Call {
+        op: Op,
+        args: Vec<Expr>,
+    },
     Subquery(Box<Subquery>),
 }
 
@@ -30,30 +35,6 @@ pub(crate) enum Expr {
 pub(crate) struct Typed {
     pub(crate) expr: Expr,
     pub(crate) r#type: Type,
-}
-
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compare {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl Compare {
-    pub(crate) fn holds(self, order: std::cmp::Ordering) -> bool {
-        match self {
-            Self::Eq => order.is_eq(),
-            Self::Ne => order.is_ne(),
-            Self::Lt => order.is_lt(),
-            Self::Le => order.is_le(),
-            Self::Gt => order.is_gt(),
-            Self::Ge => order.is_ge(),
-        }
-    }
 }
 
 /// What a call does with its arguments.
@@ -69,53 +50,38 @@ pub(crate) enum Op {
     IsDistinct,
     Arithmetic(Operation, Type),
     Negate(Type),
-    Cast { from: Type, to: Modified, is_explicit: bool },
+    Cast {
+        from: Type,
+        to: Modified,
+        is_explicit: bool,
+    },
     /// Condition, result, condition, result, and the rest.
     Case,
     Coalesce,
     NullIf,
     /// The greatest, or the least.
-    Extreme { greatest: bool },
-    Like { is_insensitive: bool },
+    Extreme {
+        greatest: bool,
+    },
+    Like {
+        is_insensitive: bool,
+    },
     /// Compares with any or all elements of an array.
-    Elements { compare: Compare, all: bool },
+    Elements {
+        compare: Compare,
+        all: bool,
+    },
     MakeArray,
     Element,
-    ArrayLength { is_null_if_empty: bool },
+    ArrayLength {
+        is_null_if_empty: bool,
+    },
     ToJsonb(Type),
     BuildArray,
     BuildObject,
     Row,
     Builtin(&'static Builtin),
     Session(SessionFunction),
-}
-
-/// Functions that need the session, the time or the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SessionFunction {
-    Now,
-    StatementTimestamp,
-    ClockTimestamp,
-    CurrentDate,
-    LocalTimestamp,
-    NextVal,
-    CurrVal,
-    LastVal,
-    SetVal,
-    BackendPid,
-    CurrentSetting,
-    SetConfig,
-    TransactionNumber,
-    Sleep,
-    Notify,
-    CurrentUser,
-    CurrentDatabase,
-    CurrentSchema,
-    ToRegclass,
-    /// `lock`, not to wait, shared, for the transaction.
-    AdvisoryLock { is_try: bool, is_shared: bool, is_for_transaction: bool },
-    AdvisoryUnlock { is_shared: bool },
-    AdvisoryUnlockAll,
 }
 
 /// A query within an expression.
@@ -135,16 +101,6 @@ impl PartialEq for Subquery {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id
     }
-}
-
-/// What a subquery returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SubqueryKind {
-    Scalar,
-    Exists,
-    Array,
-    /// Compares with any or all of its rows.
-    Rows { compare: Compare, all: bool },
 }
 
 /// A query.
@@ -208,23 +164,6 @@ pub(crate) struct Group {
     pub(crate) having: Option<Expr>,
 }
 
-/// The aggregates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aggregate {
-    CountRows,
-    Count,
-    Sum(Type),
-    Average(Type),
-    Min,
-    Max,
-    BoolAnd,
-    BoolOr,
-    StringAgg,
-    ArrayAgg,
-    JsonbAgg(Type),
-    JsonbObjectAgg(Type),
-}
-
 /// A call of an aggregate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AggregateCall {
@@ -281,28 +220,6 @@ pub(crate) enum Source {
     Set(SetFunction, Vec<Expr>),
     /// A function that returns one value.
     Value(Expr),
-    /// A table of the catalog, which is empty.
-    Empty,
-}
-
-/// The functions that return sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SetFunction {
-    GenerateSeries,
-    Unnest,
-    JsonbArrayElements,
-    JsonbArrayElementsText,
-    JsonbEach,
-    JsonbObjectKeys,
-}
-
-/// `FOR UPDATE` and the like.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LockSpec {
-    /// The place of the item in `From::items`.
-    pub(crate) item: usize,
-    pub(crate) mode: RowMode,
-    pub(crate) policy: Policy,
 }
 
 /// `INSERT`, `UPDATE` or `DELETE`.
@@ -324,8 +241,13 @@ pub(crate) enum Action {
         on_conflict: Option<OnConflict>,
     },
     /// The target is the last item of `from`; its row comes first.
-    Update { from: From, set: Vec<(usize, Expr)> },
-    Delete { from: From },
+    Update {
+        from: From,
+        set: Vec<(usize, Expr)>,
+    },
+    Delete {
+        from: From,
+    },
 }
 
 /// `ON CONFLICT`.
@@ -333,8 +255,14 @@ pub(crate) enum Action {
 pub(crate) struct OnConflict {
     /// The unique indexes whose conflicts it handles; all, if there are none.
     pub(crate) arbiters: Option<Vec<usize>>,
-    /// `DO UPDATE`: over the existing row, then the excluded one.
-    pub(crate) update: Option<(Vec<(usize, Expr)>, Option<Expr>)>,
+    pub(crate) update: Option<DoUpdate>,
+}
+
+/// `DO UPDATE`: its expressions are over the existing row, then the excluded one.
+#[derive(Clone, Debug)]
+pub(crate) struct DoUpdate {
+    pub(crate) set: Vec<(usize, Expr)>,
+    pub(crate) condition: Option<Expr>,
 }
 
 /// A common table expression.

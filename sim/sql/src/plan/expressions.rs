@@ -40,7 +40,9 @@ impl Binder<'_> {
                 self.literal(&value.value).map_err(|error| error.at(at))
             }
             E::Nested(inner) => self.expr(inner),
-            E::Collate { expr, collation } if collation.to_string().to_lowercase().contains('c') => self.expr(expr),
+            E::Collate { expr, collation } if collation.to_string().to_lowercase().contains('c') => {
+                self.expr(expr)
+            }
             E::UnaryOp { op, expr } => self.unary(*op, expr),
             E::BinaryOp { left, op, right } => self.binary_expr(left, op, right),
             E::Cast { expr, data_type, .. } => {
@@ -83,11 +85,14 @@ impl Binder<'_> {
             UnaryOperator::Minus => {
                 let r#type = if typed.r#type == Type::Unknown { Type::Float8 } else { typed.r#type };
                 if !r#type.is_number() && r#type != Type::Interval {
-                    return Err(SqlError::new("42883", format!("operator does not exist: - {}", r#type.name()))
-                        .hint(
-                            "No operator matches the given name and argument type. You might need to add an \
+                    return Err(SqlError::new(
+                        "42883",
+                        format!("operator does not exist: - {}", r#type.name()),
+                    )
+                    .hint(
+                        "No operator matches the given name and argument type. You might need to add an \
                              explicit type cast.",
-                        ));
+                    ));
                 }
                 let arg = self.explicit(typed, Modified::plain(r#type))?;
                 Ok(Typed { expr: Expr::call(Op::Negate(r#type), vec![arg]), r#type })
@@ -107,7 +112,9 @@ impl Binder<'_> {
         }
         let at = self.place_of_operator(op, right);
         let (a, b) = (self.expr(left)?, self.expr(right)?);
-        self.binary(op, a, b).map_err(|error| if matches!(error.code.as_str(), "42883" | "42725") { error.at(at) } else { error })
+        self.binary(op, a, b).map_err(|error| {
+            if matches!(error.code.as_str(), "42883" | "42725") { error.at(at) } else { error }
+        })
     }
 
     /// Returns the place of the operator before an expression; 0 if it is not to be seen.
@@ -276,7 +283,12 @@ impl Binder<'_> {
         }
     }
 
-    fn like(&mut self, expr: &ast::Expr, pattern: &ast::Expr, is_insensitive: bool) -> Result<Typed, SqlError> {
+    fn like(
+        &mut self,
+        expr: &ast::Expr,
+        pattern: &ast::Expr,
+        is_insensitive: bool,
+    ) -> Result<Typed, SqlError> {
         let (text, pattern) = (self.expr(expr)?, self.expr(pattern)?);
         let types = (text.r#type, pattern.r#type);
         let op = if is_insensitive { "~~*" } else { "~~" };
@@ -347,7 +359,8 @@ impl Binder<'_> {
         let common = super::casts::common_type(&[left.r#type, element], "").map_err(|_| wrong())?;
         let array = common.array().ok_or_else(wrong)?;
         let right = self.coerce(right, Modified::plain(array), Context::Implicit)?.ok_or_else(wrong)?;
-        let left = self.coerce(left.clone(), Modified::plain(common), Context::Implicit)?.ok_or_else(wrong)?;
+        let left =
+            self.coerce(left.clone(), Modified::plain(common), Context::Implicit)?.ok_or_else(wrong)?;
         Ok(boolean(Op::Elements { compare, all }, vec![left, right]))
     }
 }

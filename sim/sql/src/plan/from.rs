@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use sqlparser::ast;
-use sqlparser::ast::{FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
+use sqlparser::ast::{
+    FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, TableFactor, TableWithJoins,
+};
 
 use super::binder::{Binder, SourceScope, ident, name_parts, span_of};
 use super::casts::Context;
@@ -115,7 +117,9 @@ impl Binder<'_> {
             TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
                 (self.set_function(name, args)?, alias)
             }
-            TableFactor::UNNEST { array_exprs, alias, with_offset: false, with_ordinality: false, .. } => {
+            TableFactor::UNNEST {
+                array_exprs, alias, with_offset: false, with_ordinality: false, ..
+            } => {
                 let args = array_exprs.iter().map(|array| self.expr(array)).collect::<Result<_, _>>()?;
                 (self.set_call("unnest", args)?, alias)
             }
@@ -163,14 +167,15 @@ impl Binder<'_> {
     fn table_or_cte(&mut self, name: &ast::ObjectName) -> Result<Found, SqlError> {
         let parts = name_parts(name)?;
         let alias = parts.last().cloned().unwrap_or_default();
-        if let [single] = &parts[..] {
-            if let Some(cte) = self.cte_names.iter().rev().find(|cte| cte.name == *single) {
-                let (source, columns) = (Source::Cte(cte.id), cte.columns.clone());
-                return Ok(Found { source, alias, columns, is_lateral: false });
-            }
+        let cte = self.cte_names.iter().rev().find(|cte| parts == [cte.name.as_str()]);
+        if let Some(cte) = cte {
+            let (source, columns) = (Source::Cte(cte.id), cte.columns.clone());
+            return Ok(Found { source, alias, columns, is_lateral: false });
         }
         let is_catalog = parts.first().is_some_and(|first| {
-            first == "pg_catalog" || first == "information_schema" || (parts.len() == 1 && first.starts_with("pg_"))
+            first == "pg_catalog"
+                || first == "information_schema"
+                || (parts.len() == 1 && first.starts_with("pg_"))
         });
         if is_catalog && self.store.table_named(&self.viewer, &parts).is_none() {
             let text = format!("the catalog {}: only built-in types are known", parts.join("."));
@@ -204,7 +209,9 @@ impl Binder<'_> {
             ("generate_series", [a, _, _]) => {
                 (SetFunction::GenerateSeries, vec![*a, *a, Type::Interval], vec![*a])
             }
-            ("unnest", [array @ Type::Array(element)]) => (SetFunction::Unnest, vec![*array], vec![**element]),
+            ("unnest", [array @ Type::Array(element)]) => {
+                (SetFunction::Unnest, vec![*array], vec![**element])
+            }
             ("jsonb_array_elements", [_]) => {
                 (SetFunction::JsonbArrayElements, vec![Type::Jsonb], vec![Type::Jsonb])
             }
@@ -248,12 +255,14 @@ impl Binder<'_> {
         let mut has_subquery = false;
         expr.visit(&mut |part| has_subquery |= matches!(part, Expr::Subquery(_)));
         let mut equality = Vec::new();
-        if let Expr::Call { op: Op::Compare(Compare::Eq), args } = &expr {
-            if let [a, b] = &args[..] {
-                for (column, other) in [(a, b), (b, a)] {
-                    if let (Expr::Column { depth: 0, index }, true) = (column, is_stable(other)) {
-                        equality.push((*index, other.clone(), self::needs(from, other)));
-                    }
+        let sides = match &expr {
+            Expr::Call { op: Op::Compare(Compare::Eq), args } => &args[..],
+            _ => &[],
+        };
+        if let [a, b] = sides {
+            for (column, other) in [(a, b), (b, a)] {
+                if let (Expr::Column { depth: 0, index }, true) = (column, is_stable(other)) {
+                    equality.push((*index, other.clone(), self::needs(from, other)));
                 }
             }
         }
@@ -266,7 +275,8 @@ pub(super) fn needs(from: &From, expr: &Expr) -> u64 {
     let mut bits = 0;
     expr.visit(&mut |part| match part {
         Expr::Column { depth: 0, index } => {
-            let is_in = |item: &&(usize, &Item)| (item.1.offset..item.1.offset + item.1.width).contains(index);
+            let is_in =
+                |item: &&(usize, &Item)| (item.1.offset..item.1.offset + item.1.width).contains(index);
             let items: Vec<_> = from.items.iter().enumerate().collect();
             bits |= items.iter().find(is_in).map_or(0, |(number, _)| 1 << number);
         }

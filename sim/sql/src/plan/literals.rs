@@ -13,10 +13,8 @@ use crate::value::types::Type;
 impl Binder<'_> {
     /// Resolves a literal or a parameter.
     pub(super) fn literal(&mut self, value: &ast::Value) -> Result<Typed, SqlError> {
-        let unknown = |text: &str| Typed {
-            expr: Expr::Const(Value::Text(text.to_owned())),
-            r#type: Type::Unknown,
-        };
+        let unknown =
+            |text: &str| Typed { expr: Expr::Const(Value::Text(text.to_owned())), r#type: Type::Unknown };
         Ok(match value {
             ast::Value::Number(digits, _) => number(digits)?,
             ast::Value::SingleQuotedString(text)

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use sqlparser::ast;
 use sqlparser::ast::{
-    AssignmentTarget, ConflictTarget, FromTable, OnConflictAction, OnInsert, SelectItem, SetExpr, TableFactor,
-    TableObject, UpdateTableFromKind,
+    AssignmentTarget, ConflictTarget, FromTable, OnConflictAction, OnInsert, SelectItem, SetExpr,
+    TableFactor, TableObject, UpdateTableFromKind,
 };
 
 use super::binder::{Binder, Level, ident, name_parts};
-use super::expr::{Action, Body, Expr, From, Item, Modify, OnConflict, Op, Query, SessionFunction, Source, Typed};
+use super::expr::{
+    Action, Body, DoUpdate, Expr, From, Item, Modify, OnConflict, Op, Query, SessionFunction, Source, Typed,
+};
 use crate::api::Column;
 use crate::error::SqlError;
 use crate::storage::lock::Mode;
@@ -142,7 +144,12 @@ impl Binder<'_> {
     }
 
     /// Converts a column of a query's output to that of a table.
-    fn assign_output(&mut self, query: &mut Query, number: usize, column: &ColumnDef) -> Result<(), SqlError> {
+    fn assign_output(
+        &mut self,
+        query: &mut Query,
+        number: usize,
+        column: &ColumnDef,
+    ) -> Result<(), SqlError> {
         let Some(from) = query.columns.get(number).map(|column| column.r#type) else { return Ok(()) };
         if from == Type::Unknown {
             return self.settle(query, number, column.r#type);
@@ -205,7 +212,7 @@ impl Binder<'_> {
                 if let Some(level) = self.levels.last_mut() {
                     level.sources.pop();
                 }
-                Some((set, condition))
+                Some(DoUpdate { set, condition })
             }
         };
         Ok(OnConflict { arbiters, update })
@@ -291,7 +298,10 @@ impl Binder<'_> {
         let columns = self.columns_of(table);
         let width = columns.len();
         self.add_source(alias, columns, 0)?;
-        Ok((table, Item { source: Source::Table(table), offset: 0, width, left_join: None, is_lateral: false }))
+        Ok((
+            table,
+            Item { source: Source::Table(table), offset: 0, width, left_join: None, is_lateral: false },
+        ))
     }
 
     /// Resolves an update at the current level.

@@ -115,8 +115,9 @@ impl Binder<'_> {
         let wrong = || no_operator(&op.to_string(), types.0, types.1);
         if types == (Type::Unknown, Type::Unknown) {
             let text = format!("operator is not unique: unknown {op} unknown");
-            return Err(SqlError::new("42725", text)
-                .hint("Could not choose a best candidate operator. You might need to add explicit type casts."));
+            return Err(SqlError::new("42725", text).hint(
+                "Could not choose a best candidate operator. You might need to add explicit type casts.",
+            ));
         }
         let (a, b, result) = signature(operation, types.0, types.1).ok_or_else(wrong)?;
         let left = self.coerce(left, Modified::plain(a), Context::Implicit)?.ok_or_else(wrong)?;

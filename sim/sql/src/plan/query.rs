@@ -72,9 +72,10 @@ impl Binder<'_> {
             let query = self.alone(|binder| binder.query(&cte.query, false))?;
             let names = cte.alias.columns.iter().map(|column| ident(&column.name));
             let names: Vec<_> = names.collect();
-            let columns = query.columns.iter().enumerate().map(|(number, column)| {
-                (names.get(number).unwrap_or(&column.name).clone(), column.r#type)
-            });
+            let columns =
+                query.columns.iter().enumerate().map(|(number, column)| {
+                    (names.get(number).unwrap_or(&column.name).clone(), column.r#type)
+                });
             let (name, id, columns) = (ident(&cte.alias.name), self.ctes.len(), columns.collect());
             self.cte_names.push(CteScope { name, id, columns });
             self.ctes.push(Cte { query: Arc::new(query) });
@@ -135,12 +136,8 @@ impl Binder<'_> {
 
     fn set_expr(&mut self, body: &SetExpr) -> Result<Query, SqlError> {
         match body {
-            SetExpr::Select(select) => {
-                self.detached(|binder| binder.select(select, &[], &[]))
-            }
-            SetExpr::Query(query) => {
-                self.detached(|binder| binder.query(query, true))
-            }
+            SetExpr::Select(select) => self.detached(|binder| binder.select(select, &[], &[])),
+            SetExpr::Query(query) => self.detached(|binder| binder.query(query, true)),
             SetExpr::Values(values) => self.values(values),
             SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } => {
                 let all = *set_quantifier == SetQuantifier::All;
@@ -263,7 +260,8 @@ pub(super) fn output_place(expr: &ast::Expr, columns: &[Column]) -> Result<Optio
         ast::Expr::Value(value) => match &value.value {
             ast::Value::Number(digits, _) => {
                 let number = digits.parse::<usize>().ok().filter(|n| (1..=columns.len()).contains(n));
-                let wrong = || SqlError::new("42P10", format!("ORDER BY position {digits} is not in select list"));
+                let wrong =
+                    || SqlError::new("42P10", format!("ORDER BY position {digits} is not in select list"));
                 number.map(|number| Some(number - 1)).ok_or_else(wrong)
             }
             _ => Ok(None),

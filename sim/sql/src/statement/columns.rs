@@ -96,7 +96,8 @@ impl Run<'_> {
                     let (schema, sequence) = (schema.clone(), sequence.clone());
                     let id = self.add_sequence(schema, sequence, r#type.r#type, options, Some(table))?;
                     if let Some(column) = def.columns.get_mut(place) {
-                        (column.identity, column.sequence, column.not_null) = (Some(identity), Some(id), true);
+                        (column.identity, column.sequence, column.not_null) =
+                            (Some(identity), Some(id), true);
                     }
                 }
                 option => column_option(definition, place, given, option)?,
@@ -189,22 +190,27 @@ impl Run<'_> {
         });
         if !is_unique {
             let name = &parent_def.name;
-            let text = format!("there is no unique constraint matching given keys for referenced table \"{name}\"");
+            let text =
+                format!("there is no unique constraint matching given keys for referenced table \"{name}\"");
             return Err(SqlError::new("42830", text).into());
         }
         let names = columns.iter().filter_map(|place| def.columns.get(*place)).map(|c| c.name.as_str());
         let names: Vec<_> = names.collect();
         let name = constraint_name(key.name.as_ref(), &[&def.name, &names.join("_"), "fkey"]);
         let on_delete = match key.on_delete {
-            None | Some(ast::ReferentialAction::NoAction | ast::ReferentialAction::Restrict) => OnDelete::Refuse,
+            None | Some(ast::ReferentialAction::NoAction | ast::ReferentialAction::Restrict) => {
+                OnDelete::Refuse
+            }
             Some(ast::ReferentialAction::Cascade) => OnDelete::Cascade,
             Some(ast::ReferentialAction::SetNull) => OnDelete::SetNull,
             Some(ast::ReferentialAction::SetDefault) => {
                 return Err(SqlError::unknown("ON DELETE SET DEFAULT").into());
             }
         };
-        let is_plain_update =
-            matches!(key.on_update, None | Some(ast::ReferentialAction::NoAction | ast::ReferentialAction::Restrict));
+        let is_plain_update = matches!(
+            key.on_update,
+            None | Some(ast::ReferentialAction::NoAction | ast::ReferentialAction::Restrict)
+        );
         if !is_plain_update || key.characteristics.is_some() || key.match_kind.is_some() {
             return Err(SqlError::unknown("ON UPDATE, MATCH and DEFERRABLE of a foreign key").into());
         }
@@ -252,7 +258,6 @@ impl Run<'_> {
         let sequence = Sequence {
             schema,
             name,
-            r#type,
             increment,
             min,
             max,

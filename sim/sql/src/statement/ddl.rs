@@ -168,7 +168,8 @@ impl Run<'_> {
                 let parent = self.store.tables.get(table).map_or("", |found| &found.def.name);
                 let child = &child.def.name;
                 let detail = format!("Table \"{child}\" references \"{parent}\".");
-                let hint = format!("Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE.");
+                let hint =
+                    format!("Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE.");
                 return Err(SqlError::new("0A000", text).detail(detail).hint(hint).into());
             }
         }
@@ -291,7 +292,8 @@ impl Run<'_> {
         let index = self.store.tables.get(&table).and_then(|found| found.def.indexes.get(place).cloned());
         if let Some(index) = index.filter(|index| index.is_constraint) {
             let (name, table) = (index.name, self.store.tables.get(&table).map_or("", |t| &t.def.name));
-            let text = format!("cannot drop index {name} because constraint {name} on table {table} requires it");
+            let text =
+                format!("cannot drop index {name} because constraint {name} on table {table} requires it");
             let hint = format!("You can drop constraint {name} on table {table} instead.");
             return Err(SqlError::new("2BP01", text).hint(hint).into());
         }

@@ -67,9 +67,7 @@ fn statement(tokens: &[TokenWithSpan], text: &Arc<str>) -> Result<Parsed, SqlErr
 /// Puts `WHERE true` between a `SELECT` without sources and `ON CONFLICT`, whose `ON` the parser takes for the
 /// name of a column.
 fn before_conflict(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    let is = |at: usize, wanted: Keyword| {
-        matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(word)) if word.keyword == wanted)
-    };
+    let is = |at: usize, wanted: Keyword| matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(word)) if word.keyword == wanted);
     let mut out = Vec::with_capacity(tokens.len());
     let mut is_bare = vec![false];
     for (at, token) in tokens.iter().enumerate() {
@@ -86,7 +84,12 @@ fn before_conflict(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
                         for keyword in [Keyword::WHERE, Keyword::TRUE] {
                             let value = format!("{keyword:?}");
                             let token = Token::Word(Word { value, quote_style: None, keyword });
-                            out.push(TokenWithSpan { token, span: tokens.get(at).map_or_else(sqlparser::tokenizer::Span::empty, |t| t.span) });
+                            out.push(TokenWithSpan {
+                                token,
+                                span: tokens
+                                    .get(at)
+                                    .map_or_else(sqlparser::tokenizer::Span::empty, |t| t.span),
+                            });
                         }
                     }
                     *last = word.keyword == Keyword::SELECT || (*last && !ends.contains(&word.keyword));

@@ -121,11 +121,8 @@ impl Run<'_> {
             version.values = Arc::from(values.clone());
             let covered = self.covered(table, &values)?;
             let is_live = version.deleted.is_none();
-            let conflict = if is_live {
-                self.store.conflict(self.actor, table, &values, &covered, None)?
-            } else {
-                None
-            };
+            let conflict =
+                if is_live { self.store.conflict(self.actor, table, &values, &covered, None)? } else { None };
             if let Some(conflict) = conflict {
                 let mut error = self.store.duplicate(table, conflict, &values);
                 let index = error.constraint.clone().unwrap_or_default();
@@ -218,7 +215,12 @@ impl Run<'_> {
         })
     }
 
-    fn add_column(&mut self, table: TableId, if_not_exists: bool, column: &ast::ColumnDef) -> Result<(), Stop> {
+    fn add_column(
+        &mut self,
+        table: TableId,
+        if_not_exists: bool,
+        column: &ast::ColumnDef,
+    ) -> Result<(), Stop> {
         let def = self.definition(table);
         let name = ident(&column.name);
         if def.column(&name).is_some() {
@@ -338,7 +340,9 @@ fn of_existing(mut error: SqlError, def: &TableDef) -> SqlError {
     let (table, column, constraint) =
         (&def.name, error.column.clone().unwrap_or_default(), error.constraint.clone().unwrap_or_default());
     match error.code.as_str() {
-        "23502" => error.message = format!("column \"{column}\" of relation \"{table}\" contains null values"),
+        "23502" => {
+            error.message = format!("column \"{column}\" of relation \"{table}\" contains null values")
+        }
         "23514" => {
             error.message =
                 format!("check constraint \"{constraint}\" of relation \"{table}\" is violated by some row");

@@ -17,23 +17,39 @@ pub(crate) struct Modes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Utility {
     Begin(Modes, &'static str),
-    Commit { chain: bool },
-    Rollback { chain: bool },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
     Savepoint(String),
     Release(String),
     RollbackTo(String),
     SetTransaction(Modes),
     SetDefaults(Modes),
     /// No value: the default.
-    Set { name: String, value: Option<String>, is_local: bool },
+    Set {
+        name: String,
+        value: Option<String>,
+        is_local: bool,
+    },
     Show(String),
     Reset(Option<String>),
     DiscardAll,
     Listen(String),
     Unlisten(Option<String>),
     Notify(String, String),
-    Lock { tables: Vec<Vec<String>>, mode: Mode, is_nowait: bool },
-    Raise { level: String, message: String, code: Option<String> },
+    Lock {
+        tables: Vec<Vec<String>>,
+        mode: Mode,
+        is_nowait: bool,
+    },
+    Raise {
+        level: String,
+        message: String,
+        code: Option<String>,
+    },
     Deallocate,
 }
 
@@ -272,8 +288,7 @@ fn raise(words: &mut Words<'_>) -> Result<Utility, SqlError> {
     }
     let dialect = sqlparser::dialect::PostgreSqlDialect {};
     let tokens = sqlparser::tokenizer::Tokenizer::new(&dialect, &body).tokenize().map_err(|_| refused())?;
-    let tokens: Vec<_> =
-        tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
+    let tokens: Vec<_> = tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
     let mut body = Words { tokens: &tokens, at: 0 };
     if !body.eat("begin raise") {
         return Err(refused());
@@ -283,7 +298,7 @@ fn raise(words: &mut Words<'_>) -> Result<Utility, SqlError> {
     let Some(Token::SingleQuotedString(message)) = body.peek().cloned() else { return Err(refused()) };
     body.at += 1;
     let code = if body.eat("using errcode =") { Some(body.name()?) } else { None };
-    let is_whole = body.eat("; end") && { body.eat(";") || true } && body.peek().is_none();
+    let is_whole = (body.eat("; end ;") || body.eat("; end")) && body.peek().is_none();
     if !is_whole || message.replace("%%", "").contains('%') {
         return Err(refused());
     }

@@ -2,7 +2,6 @@
 
 use super::transaction::Xid;
 use crate::error::SqlError;
-use crate::value::types::Type;
 
 /// Values that a record of the log takes ahead.
 const AHEAD: i64 = 32;
@@ -12,7 +11,6 @@ const AHEAD: i64 = 32;
 pub(crate) struct Sequence {
     pub(crate) schema: String,
     pub(crate) name: String,
-    pub(crate) r#type: Type,
     pub(crate) increment: i64,
     pub(crate) min: i64,
     pub(crate) max: i64,
@@ -60,8 +58,7 @@ impl Sequence {
     }
 
     fn at_limit(&self) -> SqlError {
-        let (which, limit) =
-            if self.increment > 0 { ("maximum", self.max) } else { ("minimum", self.min) };
+        let (which, limit) = if self.increment > 0 { ("maximum", self.max) } else { ("minimum", self.min) };
         SqlError::new(
             "2200H",
             format!("nextval: reached {which} value of sequence \"{}\" ({limit})", self.name),

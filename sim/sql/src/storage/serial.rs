@@ -226,7 +226,10 @@ impl Serializable {
             || write.row.is_some_and(|row| self.rows.contains(&(write.table, row)))
             || self.keys.iter().any(|read| {
                 read.table == write.table
-                    && write.keys.iter().any(|(index, key)| *index == read.index && key.starts_with(&read.key))
+                    && write
+                        .keys
+                        .iter()
+                        .any(|(index, key)| *index == read.index && key.starts_with(&read.key))
             })
     }
 }

@@ -178,9 +178,7 @@ pub(crate) struct Table {
 impl Table {
     /// Stores a version with its entries in the indexes that cover it.
     pub(crate) fn add(&mut self, id: VersionId, version: Version, covered: &[bool]) {
-        for ((index, entries), covers) in
-            self.def.indexes.iter().zip(&mut self.data.entries).zip(covered)
-        {
+        for ((index, entries), covers) in self.def.indexes.iter().zip(&mut self.data.entries).zip(covered) {
             if *covers && index.is_kept() {
                 entries.0.entry(index.key(&version.values)).or_default().insert(id);
             }

@@ -1,7 +1,7 @@
 //! Arrays of one dimension, and rows, as text.
 
-use super::types::Type;
 use super::Value;
+use super::types::Type;
 use crate::error::SqlError;
 
 pub(super) fn text(items: &[Value]) -> String {
@@ -28,12 +28,12 @@ pub(super) fn record_text(fields: &[Value]) -> String {
 
 /// Reads `{1,2,NULL}`.
 pub(super) fn parse(element: Type, text: &str) -> Result<Vec<Value>, SqlError> {
-    let malformed = |detail: &str| {
-        SqlError::new("22P02", format!("malformed array literal: \"{text}\"")).detail(detail)
-    };
-    let inner = text.trim().strip_prefix('{').ok_or_else(|| {
-        malformed("Array value must start with \"{\" or dimension information.")
-    })?;
+    let malformed =
+        |detail: &str| SqlError::new("22P02", format!("malformed array literal: \"{text}\"")).detail(detail);
+    let inner = text
+        .trim()
+        .strip_prefix('{')
+        .ok_or_else(|| malformed("Array value must start with \"{\" or dimension information."))?;
     let inner = inner.strip_suffix('}').ok_or_else(|| malformed("Unexpected end of input."))?;
     if inner.trim().is_empty() {
         return Ok(Vec::new());

@@ -10,8 +10,7 @@ pub(super) fn parse_bytea(text: &str) -> Result<Vec<u8>, SqlError> {
     if let Some(bad) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {
         return Err(SqlError::new("22023", format!("invalid hexadecimal digit: \"{bad}\"")));
     }
-    hex::decode(digits)
-        .map_err(|_| SqlError::new("22023", "invalid hexadecimal data: odd number of digits"))
+    hex::decode(digits).map_err(|_| SqlError::new("22023", "invalid hexadecimal data: odd number of digits"))
 }
 
 fn parse_escaped(text: &str) -> Result<Vec<u8>, SqlError> {

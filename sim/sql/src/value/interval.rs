@@ -98,9 +98,9 @@ impl fmt::Display for Interval {
             }
         }
         if self.micros != 0 || parts.is_empty() {
-            let sign = match self.micros {
-                ..0 => "-",
-                1.. if was_negative => "+",
+            let sign = match self.micros.signum() {
+                -1 => "-",
+                1 if was_negative => "+",
                 _ => "",
             };
             parts.push(format!("{sign}{}", super::date::time_text(self.micros.unsigned_abs())));

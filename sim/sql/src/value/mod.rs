@@ -204,9 +204,8 @@ fn parse_integer(r#type: Type, text: &str) -> Result<i64, SqlError> {
     if !is_number || signs > 1 {
         return Err(invalid(&r#type.name(), text));
     }
-    let range = || {
-        SqlError::new("22003", format!("value \"{text}\" is out of range for type {}", r#type.name()))
-    };
+    let range =
+        || SqlError::new("22003", format!("value \"{text}\" is out of range for type {}", r#type.name()));
     let number: i64 = text.trim().parse().map_err(|_| range())?;
     if fits(r#type, number) { Ok(number) } else { Err(range()) }
 }

@@ -1,6 +1,6 @@
 //! `numeric`: decimal numbers with the scales that PostgreSQL chooses.
 
-use bigdecimal::{BigDecimal, RoundingMode, Signed, ToPrimitive, Zero};
+use bigdecimal::{BigDecimal, RoundingMode, ToPrimitive, Zero};
 
 use super::invalid;
 use crate::error::SqlError;

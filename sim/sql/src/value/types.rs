@@ -120,7 +120,10 @@ impl Type {
     /// Returns the type of arrays of this type; `None` if it has none.
     #[must_use]
     pub fn array(self) -> Option<Self> {
-        TYPES.iter().find(|(r#type, _, array, _)| *r#type == self && *array != 0).map(|(t, ..)| Self::Array(t))
+        TYPES
+            .iter()
+            .find(|(r#type, _, array, _)| *r#type == self && *array != 0)
+            .map(|(t, ..)| Self::Array(t))
     }
 
     /// Returns the name as `format_type` prints it.

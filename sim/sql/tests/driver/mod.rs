@@ -72,12 +72,10 @@ pub fn differences(recorded: &str, answered: &str) -> String {
 /// Compares the answers to one statement. A position may be left out, but not be another one; and so may the
 /// guess of a column's name.
 fn is_same(recorded: &str, answered: &str) -> bool {
-    let may_lack = |line: &&str| {
-        line.starts_with("  position: ") || line.starts_with("  hint: Perhaps you meant")
-    };
+    let may_lack =
+        |line: &&str| line.starts_with("  position: ") || line.starts_with("  hint: Perhaps you meant");
     let answered: Vec<_> = answered.lines().collect();
-    let kept: Vec<_> =
-        recorded.lines().filter(|line| !may_lack(line) || answered.contains(line)).collect();
+    let kept: Vec<_> = recorded.lines().filter(|line| !may_lack(line) || answered.contains(line)).collect();
     kept == answered
 }
 
@@ -86,7 +84,8 @@ fn lines(script: &str) -> Vec<Line> {
     let mut continues = false;
     for line in script.lines() {
         if let Some(rest) = line.strip_prefix("> ") {
-            let (name, parameters, sql) = match rest.split_once("]: ").filter(|(head, _)| head.contains(" [")) {
+            let (name, parameters, sql) = match rest.split_once("]: ").filter(|(head, _)| head.contains(" ["))
+            {
                 Some((head, sql)) => {
                     let (name, list) = head.split_once(' ').unwrap();
                     (name, Some(serde_json::from_str(&format!("{list}]")).unwrap()), sql)
@@ -142,7 +141,8 @@ impl Driver {
                     }
                     describe(&prepared, &mut header);
                     let values = line.parameters.clone().unwrap();
-                    let read = prepared.parameters.iter().zip(values).map(|(r#type, v)| parameter(*r#type, &v));
+                    let read =
+                        prepared.parameters.iter().zip(values).map(|(r#type, v)| parameter(*r#type, &v));
                     match read.collect::<Result<Vec<_>, _>>() {
                         Ok(values) => {
                             let parameters = line.parameters;
