@@ -47,8 +47,8 @@ pub enum Step {
         /// Notices and warnings, to be sent before the result.
         notices: Vec<SqlError>,
     },
-    /// It waits for locks of other sessions. Run it again when [`Database::take_woken`](crate::Database) names
-    /// the session; or cancel it.
+    /// It waits for locks of other sessions. Run it again when [`Database::take_woken`](crate::Database)
+    /// names the session; or cancel it.
     Blocked {
         /// The sessions that hold the locks.
         on: Vec<SessionId>,

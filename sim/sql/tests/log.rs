@@ -1,5 +1,7 @@
 //! The write-ahead log: what survives a crash.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use sql::{Database, Now, Record, SessionId, Step, Value};
 
 const NOW: Now = Now { unix_micros: 1_800_000_000_000_000 };

@@ -6,17 +6,21 @@ mod transaction;
 mod utility;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sqlparser::ast::Statement;
 
 use crate::api::{Column, Notification, SessionId, Step, TransactionStatus};
 use crate::error::SqlError;
 use crate::log::Record;
 use crate::plan::binder::Binder;
+use crate::plan::expr::Plan;
 use crate::session::{Block, Session, is_aborted};
-use crate::statement::parse::{Command, Parsed, statements};
-use crate::statement::utility::Utility;
 use crate::storage::catalog::Viewer;
 use crate::storage::lock::in_words;
 use crate::storage::store::Store;
+use crate::syntax::parse::{Command, Parsed, statements};
+use crate::syntax::utility::Utility;
 use crate::value::types::Type;
 
 /// A database in memory: tables, sequences, transactions, locks, and sessions.
@@ -36,6 +40,15 @@ pub struct Prepared {
     /// The columns of the rows that it returns; `None` if it returns no rows (`NoData`).
     pub columns: Option<Vec<Column>>,
     parsed: Option<Parsed>,
+    plan: Option<Planned>,
+}
+
+/// A plan, and the names that it was made with.
+#[derive(Clone, Debug)]
+struct Planned {
+    plan: Arc<Plan>,
+    catalog_version: u64,
+    search_path: Vec<String>,
 }
 
 impl Prepared {
@@ -45,8 +58,8 @@ impl Prepared {
         self.parsed.is_none()
     }
 
-    /// Returns whether the statement begins or ends a transaction block. In a simple query of several statements
-    /// the server needs nothing of it; it is for traces.
+    /// Returns whether the statement begins or ends a transaction block. In a simple query of several
+    /// statements the server needs nothing of it; it is for traces.
     #[must_use]
     pub fn is_transaction_control(&self) -> bool {
         matches!(
@@ -96,7 +109,7 @@ impl Database {
     /// Those of parsing and of names and types. The transaction block, if there is one, is failed then.
     pub fn prepare(&mut self, session: SessionId, sql: &str, types: &[Type]) -> Result<Prepared, SqlError> {
         let prepared = statements(sql).and_then(|parsed| match &parsed[..] {
-            [] => Ok(Prepared { parameters: Vec::new(), columns: None, parsed: None }),
+            [] => Ok(Prepared { parameters: Vec::new(), columns: None, parsed: None, plan: None }),
             [parsed] => self.resolve(session, parsed, types),
             _ => Err(SqlError::syntax("cannot insert multiple commands into a prepared statement")),
         });
@@ -119,21 +132,46 @@ impl Database {
 
     fn resolve(&self, session: SessionId, parsed: &Parsed, types: &[Type]) -> Result<Prepared, SqlError> {
         self.check_block(session, &parsed.command)?;
-        let (mut parameters, mut columns) = (types.to_vec(), None);
+        let mut prepared =
+            Prepared { parameters: types.to_vec(), columns: None, parsed: Some(parsed.clone()), plan: None };
         match &parsed.command {
             Command::Utility(Utility::Show(name)) => {
-                columns = Some(vec![Column { name: shown_name(name), r#type: Type::Text }]);
+                prepared.columns = Some(vec![Column { name: shown_name(name), r#type: Type::Text }]);
             }
             Command::Utility(_) => {}
             Command::Sql(statement) => {
-                let binder = Binder::new(&self.store, self.viewer(session), &parsed.text, parameters.clone());
+                let viewer = self.viewer(session);
+                let search_path = viewer.search_path.clone();
+                let binder = Binder::new(&self.store, viewer, &parsed.text, types.to_vec());
                 if let Some(plan) = crate::plan::plan(binder, statement)? {
-                    parameters = plan.parameters;
-                    columns = plan.has_columns.then(|| plan.query.columns.clone());
+                    prepared.parameters.clone_from(&plan.parameters);
+                    prepared.columns = plan.has_columns.then(|| plan.query.columns.clone());
+                    let catalog_version = self.store.catalog_version;
+                    prepared.plan = Some(Planned { plan: Arc::new(plan), catalog_version, search_path });
                 }
             }
         }
-        Ok(Prepared { parameters, columns, parsed: Some(parsed.clone()) })
+        Ok(prepared)
+    }
+
+    /// Returns the plan of a statement; `None` for one that changes the catalog. It is made anew if the
+    /// catalog has changed.
+    fn plan_of(
+        &self,
+        session: SessionId,
+        prepared: &Prepared,
+        parsed: &Parsed,
+        statement: &Statement,
+    ) -> Result<Option<Arc<Plan>>, SqlError> {
+        let viewer = self.viewer(session);
+        let is_current = |planned: &&Planned| {
+            planned.catalog_version == self.store.catalog_version && planned.search_path == viewer.search_path
+        };
+        if let Some(planned) = prepared.plan.as_ref().filter(is_current) {
+            return Ok(Some(Arc::clone(&planned.plan)));
+        }
+        let binder = Binder::new(&self.store, viewer, &parsed.text, prepared.parameters.clone());
+        Ok(crate::plan::plan(binder, statement)?.map(Arc::new))
     }
 
     /// Refuses a statement in a failed block: only its end is allowed.
@@ -173,8 +211,8 @@ impl Database {
         Step::Failed(error)
     }
 
-    /// Returns the circle of sessions in which a blocked session waits for itself, beginning with it. Ask after
-    /// `deadlock_timeout`, and cancel the session that asks with [`Self::deadlock_error`].
+    /// Returns the circle of sessions in which a blocked session waits for itself, beginning with it. Ask
+    /// after `deadlock_timeout`, and cancel the session that asks with [`Self::deadlock_error`].
     #[must_use]
     pub fn deadlock(&self, session: SessionId) -> Option<Vec<SessionId>> {
         self.store.locks.circle(session)

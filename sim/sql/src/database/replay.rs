@@ -7,10 +7,10 @@ use crate::api::{Now, SessionId, Step};
 use crate::error::SqlError;
 use crate::exec::run::Run;
 use crate::log::{Change, Record, Relation};
-use crate::statement::parse::statements;
 use crate::storage::rows::Actor;
 use crate::storage::table::{RowId, TableId, Version, VersionId};
 use crate::storage::transaction::Stamp;
+use crate::syntax::parse::statements;
 use crate::value::Value;
 
 fn unfit(what: &str) -> SqlError {

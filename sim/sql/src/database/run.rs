@@ -8,14 +8,13 @@ use super::{Database, Prepared};
 use crate::api::{Now, SessionId, Step};
 use crate::error::SqlError;
 use crate::exec::run::{Rows, Run};
-use crate::plan::binder::Binder;
 use crate::plan::expr::{Action, Body, Plan};
 use crate::session::{Entry, Pending};
-use crate::statement::parse::{Command, Parsed};
 use crate::storage::lock::{Target, Until};
 use crate::storage::rows::Actor;
 use crate::storage::stop::Stop;
 use crate::storage::transaction::{Isolation, Snapshot};
+use crate::syntax::parse::{Command, Parsed};
 use crate::value::Value;
 
 /// What a statement leaves behind.
@@ -81,16 +80,15 @@ impl Database {
         parameters: &[Value],
         now: Now,
     ) -> Result<Step, Stop> {
-        let types = prepared.parameters.clone();
-        let binder = Binder::new(&self.store, self.viewer(session), &parsed.text, types);
-        let plan = crate::plan::plan(binder, statement)?;
-        if let Some(plan) = &plan {
+        let plan = self.plan_of(session, prepared, parsed, statement)?;
+        let plan = plan.as_deref();
+        if let Some(plan) = plan {
             check_columns(prepared, plan)?;
             for (table, mode) in &plan.tables {
                 self.store.lock(session, Target::Table(*table), *mode, Until::Transaction)?;
             }
         }
-        self.check_writes(session, plan.as_ref(), statement)?;
+        self.check_writes(session, plan, statement)?;
         let mut pending = self.sessions.get_mut(&session).and_then(|session| session.pending.take());
         let pending = pending
             .get_or_insert_with(|| Pending { statement_micros: now.unix_micros, ..Pending::default() });
@@ -101,7 +99,7 @@ impl Database {
             }
         };
         let start = self.store.transactions.get(&session).map_or(0, |transaction| transaction.undo.len());
-        let outcome = self.attempt(session, snapshot, pending, plan.as_ref(), parsed, parameters, now);
+        let outcome = self.attempt(session, snapshot, pending, plan, parsed, parameters, now);
         match outcome.result {
             Ok((tag, rows)) => {
                 self.store.locks.end_wait(session);

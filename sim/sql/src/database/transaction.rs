@@ -4,8 +4,8 @@ use super::Database;
 use crate::api::{Notification, Now, SessionId};
 use crate::error::SqlError;
 use crate::session::{Block, ChannelChange, Session};
-use crate::statement::utility::Modes;
 use crate::storage::transaction::Isolation;
+use crate::syntax::utility::Modes;
 
 impl Database {
     /// Begins the transaction of a session, if none is open.
@@ -97,8 +97,8 @@ impl Database {
         end_block(session);
     }
 
-    /// Fails the transaction after an error that the server itself has found, such as a parameter that it can't
-    /// read.
+    /// Fails the transaction after an error that the server itself has found, such as a parameter that it
+    /// can't read.
     pub fn fail(&mut self, id: SessionId) {
         self.store.locks.end_wait(id);
         self.store.pinned.remove(&id);
@@ -116,8 +116,8 @@ impl Database {
         }
     }
 
-    /// Ends the implicit transaction: commits it, or does nothing if there is none. After an error in a message
-    /// of the extended protocol call it as well.
+    /// Ends the implicit transaction: commits it, or does nothing if there is none. After an error in a
+    /// message of the extended protocol call it as well.
     ///
     /// # Errors
     ///

@@ -5,9 +5,9 @@ use crate::api::{Now, SessionId, Step};
 use crate::error::SqlError;
 use crate::plan::binder::missing_relation;
 use crate::session::{Block, ChannelChange, Savepoint};
-use crate::statement::utility::{Modes, Utility};
 use crate::storage::lock::{Mode, Target, Until};
 use crate::storage::stop::Stop;
+use crate::syntax::utility::{Modes, Utility};
 use crate::value::Value;
 
 /// The tag of a statement, and its notices.

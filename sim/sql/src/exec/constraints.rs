@@ -9,7 +9,7 @@ use crate::session::Entry;
 use crate::storage::lock::RowMode;
 use crate::storage::rows::{Actor, Locked, Policy, named_values};
 use crate::storage::stop::Stop;
-use crate::storage::table::{ForeignKey, OnDelete, TableDef, TableId, VersionId};
+use crate::storage::table::{ForeignKey, IndexDef, OnDelete, TableDef, TableId, Version, VersionId};
 use crate::value::Value;
 
 impl Run<'_> {
@@ -134,10 +134,14 @@ impl Run<'_> {
         let is_it = |values: &[Value]| {
             columns.iter().zip(key).all(|(place, wanted)| values.get(*place) == Some(wanted))
         };
-        let versions = table.data.versions.iter();
-        let found =
-            versions.filter(|(_, version)| version.is_visible(&snapshot) && is_it(&table.values(version)));
-        found.map(|(id, _)| *id).collect()
+        let is_found = |version: &Version| version.is_visible(&snapshot) && is_it(&table.values(version));
+        let is_whole = |index: &IndexDef| index.columns == columns && index.predicate.is_none();
+        let place = table.def.indexes.iter().position(is_whole);
+        if let Some(entries) = place.and_then(|place| table.data.entries.get(place)) {
+            let ids = entries.0.get(key).into_iter().flatten();
+            return ids.filter(|id| table.data.versions.get(id).is_some_and(is_found)).copied().collect();
+        }
+        table.data.versions.iter().filter(|(_, version)| is_found(version)).map(|(id, _)| *id).collect()
     }
 
     fn check_child(&mut self, table: TableId, values: &[Value]) -> Result<(), Stop> {

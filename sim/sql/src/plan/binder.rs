@@ -7,11 +7,11 @@ use sqlparser::tokenizer::Span;
 
 use super::expr::{AggregateCall, Cte, Expr, Typed};
 use crate::error::SqlError;
-use crate::statement::parse::position;
 use crate::storage::catalog::Viewer;
 use crate::storage::lock::Mode;
 use crate::storage::store::Store;
 use crate::storage::table::TableId;
+use crate::syntax::parse::position;
 use crate::value::types::Type;
 
 /// A source of columns.

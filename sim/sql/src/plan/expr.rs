@@ -174,8 +174,8 @@ pub(crate) struct AggregateCall {
     pub(crate) order: Vec<(Expr, bool, bool)>,
 }
 
-/// The sources of a query with its conditions. The row of the query is the rows of its sources, one behind the
-/// other.
+/// The sources of a query with its conditions. The row of the query is the rows of its sources, one behind
+/// the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct From {
     /// In the order of the loops.
@@ -191,7 +191,8 @@ pub(crate) struct Condition {
     pub(crate) expr: Expr,
     /// The items that it reads, as bits.
     pub(crate) needs: u64,
-    /// `column = expression`: the place of the column in the row, the expression, and the items that it reads.
+    /// `column = expression`: the place of the column in the row, the expression, and the items that it
+    /// reads.
     pub(crate) equality: Vec<(usize, Expr, u64)>,
     /// Whether it has a subquery, which runs after simple conditions.
     pub(crate) has_subquery: bool,

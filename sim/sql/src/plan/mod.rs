@@ -4,6 +4,7 @@ mod aggregates;
 pub(crate) mod binder;
 mod calls;
 pub(crate) mod casts;
+mod conflict;
 pub(crate) mod expr;
 mod expressions;
 mod from;

@@ -243,7 +243,7 @@ impl Binder<'_> {
         SqlError::new("42803", text).at(at)
     }
 
-    /// Resolves locking clauses: `strength.table.table`, see `statement::parse`.
+    /// Resolves locking clauses: `strength.table.table`, see `syntax::parse`.
     fn locks(
         &mut self,
         from: &From,

@@ -17,6 +17,7 @@ use crate::storage::transaction::Undo;
 impl Run<'_> {
     /// Runs a statement that changes the catalog; returns its tag.
     pub(crate) fn ddl(&mut self, statement: &Statement) -> Result<String, Stop> {
+        self.store.catalog_version += 1;
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::CreateIndex(create) => self.create_index(create),

@@ -1,7 +1,5 @@
-//! Statements: parsing, and those beside queries and changes of rows.
+//! Statements that change the catalog.
 
 mod columns;
 mod ddl;
-pub(crate) mod parse;
 mod table;
-pub(crate) mod utility;

@@ -1,9 +1,9 @@
 //! SERIALIZABLE: conflicts between reads and writes of concurrent transactions.
 //!
-//! A transaction that reads what a concurrent one overwrites comes before it: a conflict from the reader to the
-//! writer. An anomaly needs two of them in a row, and the last of the three must commit first; then one of the
-//! others is refused. Source: Ports and Grittner, "Serializable Snapshot Isolation in PostgreSQL" (2012), and
-//! `predicate.c`. What a query reads is remembered by table, by key of an index, or by row.
+//! A transaction that reads what a concurrent one overwrites comes before it: a conflict from the reader to
+//! the writer. An anomaly needs two of them in a row, and the last of the three must commit first; then one
+//! of the others is refused. Source: Ports and Grittner, "Serializable Snapshot Isolation in PostgreSQL"
+//! (2012), and `predicate.c`. What a query reads is remembered by table, by key of an index, or by row.
 
 use std::collections::{BTreeMap, BTreeSet};
 

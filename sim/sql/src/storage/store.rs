@@ -33,6 +33,8 @@ pub(crate) struct Store {
     pub(crate) log: Vec<Record>,
     pub(crate) next_row: u64,
     pub(crate) next_version: u64,
+    /// Grows with each change of the catalog, also by those that are rolled back.
+    pub(crate) catalog_version: u64,
     last_commit: u64,
     last_xid: u64,
     last_number: u64,
@@ -54,6 +56,7 @@ impl Default for Store {
             pinned: BTreeMap::new(),
             log: Vec::new(),
             next_row: 0,
+            catalog_version: 0,
             next_version: 0,
             last_commit: 0,
             last_xid: 0,
@@ -161,6 +164,7 @@ impl Store {
     }
 
     fn undo(&mut self, session: SessionId, undo: Undo) {
+        self.catalog_version += u64::from(undo.is_of_catalog());
         match undo {
             Undo::Insert(table, version) => {
                 if let Some(table) = self.tables.get_mut(&table) {
@@ -258,6 +262,7 @@ impl Store {
     /// Makes one change part of the last commit; returns it for the log.
     fn keep(&mut self, undo: Undo) -> Option<Change> {
         let stamp = Stamp::At(self.last_commit);
+        self.catalog_version += u64::from(undo.is_of_catalog());
         match undo {
             Undo::Insert(id, version_id) => {
                 let table = self.tables.get_mut(&id)?;

@@ -96,8 +96,8 @@ pub(crate) struct IndexDef {
 }
 
 impl IndexDef {
-    /// Returns whether the index has entries: one without uniqueness and for some rows only would find nothing
-    /// that a scan does not find.
+    /// Returns whether the index has entries: one without uniqueness and for some rows only would find
+    /// nothing that a scan does not find.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_unique || self.predicate.is_none()
     }

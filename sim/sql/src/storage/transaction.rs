@@ -6,8 +6,8 @@ use super::lock::{Mode, RowMode, Target};
 use super::sequence::Sequence;
 use super::table::{Data, RowId, TableDef, TableId, VersionId};
 
-/// A transaction of this database, by its number in the order of their beginnings. Clients see another number,
-/// which only transactions that write have.
+/// A transaction of this database, by its number in the order of their beginnings. Clients see another
+/// number, which only transactions that write have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Xid(pub(crate) u64);
 
@@ -83,6 +83,13 @@ pub(crate) enum Undo {
     AlterSequence(TableId, Box<Sequence>),
     CreateSchema(String),
     DropSchema(String),
+}
+
+impl Undo {
+    /// Returns whether the change is one of tables, sequences or schemas.
+    pub(super) fn is_of_catalog(&self) -> bool {
+        !matches!(self, Self::Insert(..) | Self::Delete(..) | Self::RowLock(..) | Self::Lock(..))
+    }
 }
 
 /// A change for the log, beside those of rows: statements that change the catalog.

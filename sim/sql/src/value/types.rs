@@ -92,8 +92,8 @@ impl Type {
         }
     }
 
-    /// Returns the type of an object identifier; `Unknown` for 0 and 705, `None` for a type that the simulated
-    /// server lacks.
+    /// Returns the type of an object identifier; `Unknown` for 0 and 705, `None` for a type that the
+    /// simulated server lacks.
     #[must_use]
     pub fn from_oid(oid: u32) -> Option<Self> {
         let unknown = (oid == 0).then_some(Self::Unknown);
@@ -106,7 +106,8 @@ impl Type {
         })
     }
 
-    /// Returns the type of a name, such as `bigint`, `int8` or `text[]`, in lower case and without a modifier.
+    /// Returns the type of a name, such as `bigint`, `int8` or `text[]`, in lower case and without a
+    /// modifier.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.trim().trim_start_matches("pg_catalog.");

@@ -1,5 +1,7 @@
 //! Runs scripts, and writes the answers as `tests/record` does.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use sql::{Database, Fields, Now, Prepared, SessionId, SqlError, Step, Type, Value};
@@ -23,15 +25,15 @@ struct Rest {
 
 /// A database with named sessions.
 #[derive(Default)]
-pub struct Driver {
-    pub database: Database,
+pub(crate) struct Driver {
+    database: Database,
     sessions: BTreeMap<String, SessionId>,
     waiting: BTreeMap<SessionId, Rest>,
     clock: i64,
 }
 
 /// Returns the lines that differ, each with its context.
-pub fn differences(recorded: &str, answered: &str) -> String {
+pub(crate) fn differences(recorded: &str, answered: &str) -> String {
     let blocks = |text: &str| -> Vec<String> {
         let mut blocks: Vec<String> = vec![String::new()];
         for line in text.lines() {
@@ -112,7 +114,7 @@ fn lines(script: &str) -> Vec<Line> {
 
 impl Driver {
     /// Runs a script; returns it with the answers.
-    pub fn run(&mut self, script: &str) -> String {
+    pub(crate) fn run(&mut self, script: &str) -> String {
         let mut out = Vec::new();
         for line in lines(script) {
             out.extend(line.text.clone());
@@ -209,11 +211,11 @@ impl Driver {
                         report(&format!("* {}", notice.severity), notice, out);
                     }
                     out.extend(rows.iter().map(|row| shown(row)));
-                    if rest.statements.is_empty() {
-                        if let Err(error) = self.database.sync(session) {
-                            report("!", &error, out);
-                            return;
-                        }
+                    let synced =
+                        if rest.statements.is_empty() { self.database.sync(session) } else { Ok(()) };
+                    if let Err(error) = synced {
+                        report("!", &error, out);
+                        return;
                     }
                     out.push(format!("= {tag}").trim_end().to_owned());
                 }
@@ -234,13 +236,12 @@ impl Driver {
     /// Runs the sessions whose waits are over, and ends deadlocks; the sessions are reported by their names.
     fn go_on(&mut self, current: SessionId, out: &mut Vec<String>) {
         let mut answers: BTreeMap<SessionId, Vec<String>> = BTreeMap::new();
-        if self.waiting.contains_key(&current) {
-            if let Some(circle) = self.database.deadlock(current) {
-                let error = self.database.deadlock_error(&circle);
-                let Step::Failed(error) = self.database.cancel(current, error) else { unreachable!() };
-                self.waiting.remove(&current);
-                report("!", &error, out);
-            }
+        let circle = self.database.deadlock(current).filter(|_| self.waiting.contains_key(&current));
+        if let Some(circle) = circle {
+            let error = self.database.deadlock_error(&circle);
+            let Step::Failed(error) = self.database.cancel(current, error) else { unreachable!() };
+            self.waiting.remove(&current);
+            report("!", &error, out);
         }
         loop {
             let woken = self.database.take_woken();

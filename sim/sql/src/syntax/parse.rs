@@ -64,10 +64,13 @@ fn statement(tokens: &[TokenWithSpan], text: &Arc<str>) -> Result<Parsed, SqlErr
     Ok(Parsed { command: Command::Sql(Arc::new(parsed)), text: Arc::clone(text), sql })
 }
 
-/// Puts `WHERE true` between a `SELECT` without sources and `ON CONFLICT`, whose `ON` the parser takes for the
-/// name of a column.
+/// Puts `WHERE true` between a `SELECT` without sources and `ON CONFLICT`, whose `ON` the parser takes for
+/// the name of a column.
 fn before_conflict(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    let is = |at: usize, wanted: Keyword| matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(word)) if word.keyword == wanted);
+    let is = |at: usize, wanted: Keyword| match tokens.get(at).map(|token| &token.token) {
+        Some(Token::Word(word)) => word.keyword == wanted,
+        _ => false,
+    };
     let mut out = Vec::with_capacity(tokens.len());
     let mut is_bare = vec![false];
     for (at, token) in tokens.iter().enumerate() {
