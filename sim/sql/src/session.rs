@@ -6,13 +6,14 @@ use crate::api::SessionId;
 use crate::error::SqlError;
 use crate::settings::Settings;
 use crate::storage::rows::{Conflict, Locked};
-use crate::storage::table::TableId;
+use crate::storage::table::{TableId, VersionId};
 
 /// A result of a step that is taken once, also if its statement waits and runs again.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
     Locked(Locked),
     Conflict(Option<Conflict>),
+    Versions(Vec<VersionId>),
     Number(i64),
     Flag(bool),
     Done,

@@ -150,14 +150,10 @@ impl Database {
         run.clock_micros = now.unix_micros;
         run.journal.clone_from(&pending.journal);
         let result = match (plan, &parsed.command) {
-            (Some(plan), _) => {
-                let doomed = run.check_doomed();
-                let ran = doomed.and_then(|()| run.statement(&plan.query));
-                ran.map(|(count, rows)| {
-                    let rows_out = if plan.has_columns { rows } else { Vec::new() };
-                    (tag_of(&plan.query.body, count), rows_out)
-                })
-            }
+            (Some(plan), _) => run.statement(&plan.query).map(|(count, rows)| {
+                let rows_out = if plan.has_columns { rows } else { Vec::new() };
+                (tag_of(&plan.query.body, count), rows_out)
+            }),
             (None, Command::Sql(statement)) => run.catalog_statement(statement, &parsed.sql),
             (None, Command::Utility(_)) => Err(SqlError::unknown("this statement").into()),
         };
@@ -199,11 +195,6 @@ impl Database {
 }
 
 impl Run<'_> {
-    /// Refuses a serializable transaction that another commit has doomed.
-    fn check_doomed(&self) -> Result<(), Stop> {
-        Ok(self.store.serial.check_doomed(self.actor.snapshot.xid, "conflict out checking")?)
-    }
-
     /// Runs a change of the catalog, checks what it refers to, and notes it for the log.
     fn catalog_statement(&mut self, statement: &Statement, sql: &str) -> Result<(String, Rows), Stop> {
         self.log_ddl(sql);

@@ -7,7 +7,7 @@ use crate::error::SqlError;
 use crate::plan::binder::Binder;
 use crate::session::Entry;
 use crate::storage::lock::RowMode;
-use crate::storage::rows::{Actor, Locked, Policy, named_values};
+use crate::storage::rows::{Actor, Locked, Policy, named_values, of_lock};
 use crate::storage::stop::Stop;
 use crate::storage::table::{ForeignKey, IndexDef, OnDelete, TableDef, TableId, Version, VersionId};
 use crate::value::Value;
@@ -101,10 +101,10 @@ impl Run<'_> {
     }
 
     /// Notes that a row is gone, or has another key.
-    pub(super) fn was_referred(&mut self, table: TableId, old: &[Value]) {
+    pub(super) fn was_referred(&mut self, table: TableId, old: &[Value], is_deleted: bool) {
         let is_parent = |table_def: &TableDef| table_def.foreign.iter().any(|key| key.parent == table);
         if self.store.tables.values().any(|other| is_parent(&other.def)) {
-            self.references.push(Reference::Parent { table, values: old.to_vec() });
+            self.references.push(Reference::Parent { table, values: old.to_vec(), is_deleted });
         }
     }
 
@@ -114,7 +114,9 @@ impl Run<'_> {
             for reference in std::mem::take(&mut self.references) {
                 match reference {
                     Reference::Child { table, values } => self.check_child(table, &values)?,
-                    Reference::Parent { table, values } => self.check_parent(table, &values)?,
+                    Reference::Parent { table, values, is_deleted } => {
+                        self.check_parent(table, &values, is_deleted)?;
+                    }
                 }
             }
         }
@@ -124,7 +126,7 @@ impl Run<'_> {
     /// Returns an actor that sees all that is committed, and this statement.
     fn latest(&self) -> Actor {
         let snapshot = self.store.latest(self.session.id).unwrap_or(self.actor.snapshot);
-        Actor { session: self.session.id, snapshot, is_repeatable: false }
+        Actor { session: self.session.id, snapshot, is_repeatable: self.actor.is_repeatable }
     }
 
     /// Returns the versions whose columns have the values, by the latest snapshot.
@@ -152,8 +154,7 @@ impl Run<'_> {
             if wanted.contains(&Value::Null) {
                 continue;
             }
-            let entry = self.once(|run| run.lock_parent(key, &wanted).map(Entry::Flag))?;
-            let Entry::Flag(is_found) = entry else { return Err(out_of_step()) };
+            let is_found = self.lock_referred(key.parent, &key.parent_columns, &wanted)?;
             if !is_found {
                 let text = format!(
                     "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
@@ -173,19 +174,37 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Locks the row that a key refers to; returns whether there is one.
-    fn lock_parent(&mut self, key: &ForeignKey, wanted: &[Value]) -> Result<bool, Stop> {
-        for version in self.having(key.parent, &key.parent_columns, wanted) {
-            let actor = self.latest();
-            match self.store.lock_row(actor, key.parent, version, RowMode::KeyShare, Policy::Wait)? {
-                Locked::Same => return Ok(true),
-                Locked::Moved(_) | Locked::Gone | Locked::Own | Locked::Skipped => {}
+    /// Locks a row whose columns have the values against changes of them; returns whether there is one.
+    fn lock_referred(&mut self, table: TableId, columns: &[usize], key: &[Value]) -> Result<bool, Stop> {
+        for version in self.found(table, columns, key)? {
+            let entry = self.once(|run| {
+                let (actor, mode) = (run.latest(), RowMode::KeyShare);
+                let locked = run.store.lock_row(actor, table, version, mode, Policy::Wait);
+                locked.map(Entry::Locked).map_err(of_lock)
+            })?;
+            let version = match entry {
+                Entry::Locked(Locked::Same) => return Ok(true),
+                Entry::Locked(Locked::Moved(version)) => version,
+                Entry::Locked(_) => continue,
+                _ => return Err(out_of_step()),
+            };
+            let values = self.values_of(table, version).unwrap_or_default();
+            if columns.iter().zip(key).all(|(place, wanted)| values.get(*place) == Some(wanted)) {
+                return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn check_parent(&mut self, table: TableId, values: &[Value]) -> Result<(), Stop> {
+    /// Returns what `having` finds, the same also if the statement waits.
+    fn found(&mut self, table: TableId, columns: &[usize], key: &[Value]) -> Result<Vec<VersionId>, Stop> {
+        match self.once(|run| Ok(Entry::Versions(run.having(table, columns, key))))? {
+            Entry::Versions(found) => Ok(found),
+            _ => Err(out_of_step()),
+        }
+    }
+
+    fn check_parent(&mut self, table: TableId, values: &[Value], is_deleted: bool) -> Result<(), Stop> {
         let children: Vec<_> = self
             .store
             .tables
@@ -198,18 +217,17 @@ impl Run<'_> {
         for (child, key) in children {
             let old = key.parent_columns.iter().map(|place| values.get(*place).cloned());
             let old: Vec<_> = old.map(|value| value.unwrap_or(Value::Null)).collect();
-            if old.contains(&Value::Null) || !self.having(table, &key.parent_columns, &old).is_empty() {
+            if old.contains(&Value::Null) || !self.found(table, &key.parent_columns, &old)?.is_empty() {
                 continue;
             }
-            let rows = self.having(child, &key.columns, &old);
-            match key.on_delete {
-                _ if rows.is_empty() => {}
-                OnDelete::Refuse => return Err(self.still_referenced(table, child, &key, &old).into()),
-                OnDelete::Cascade | OnDelete::SetNull => {
-                    for row in rows {
-                        self.follow(child, &key, row)?;
-                    }
+            if key.on_delete == OnDelete::Refuse || !is_deleted {
+                if self.lock_referred(child, &key.columns, &old)? {
+                    return Err(self.still_referenced(table, child, &key, &old).into());
                 }
+                continue;
+            }
+            for row in self.found(child, &key.columns, &old)? {
+                self.follow(child, &key, row)?;
             }
         }
         Ok(())
@@ -245,7 +263,7 @@ impl Run<'_> {
                 run.store.delete(actor, child, version)?;
                 Ok(Entry::Done)
             })?;
-            self.was_referred(child, &old);
+            self.was_referred(child, &old, true);
             return Ok(());
         }
         let mut values = old.clone();

@@ -114,7 +114,7 @@ impl Run<'_> {
         self.refers(table, Some(old), &new);
         let keys = self.def(table).key_columns();
         if keys.iter().any(|place| old.get(*place) != new.get(*place)) {
-            self.was_referred(table, old);
+            self.was_referred(table, old, false);
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Run<'_> {
             count += 1;
             let width = self.def(modify.table).columns.len();
             let old: Vec<_> = tuple.values.iter().take(width).cloned().collect();
-            self.was_referred(modify.table, &old);
+            self.was_referred(modify.table, &old, true);
             self.returned(modify, &tuple.values, &mut rows)?;
         }
         Ok((count, rows))

@@ -37,8 +37,8 @@ pub(super) struct TableRules {
 pub(super) enum Reference {
     /// A row that refers to others: the values of the row.
     Child { table: TableId, values: Vec<Value> },
-    /// A row that others may refer to, which is gone: its values.
-    Parent { table: TableId, values: Vec<Value> },
+    /// A row that others may refer to, which is deleted or has another key: its values before.
+    Parent { table: TableId, values: Vec<Value>, is_deleted: bool },
 }
 
 /// A statement that runs.

@@ -200,7 +200,11 @@ impl Run<'_> {
         let Some(found) = self.store.tables.get(&table) else { return Ok(Vec::new()) };
         let mut missed = Vec::new();
         let mut rows = Vec::new();
-        for (id, version) in versions(found, lookup.as_ref()) {
+        let versions = versions(found, lookup.as_ref());
+        if self.is_serializable && !versions.is_empty() {
+            self.store.serial.check_doomed(self.actor.snapshot.xid, "conflict out checking")?;
+        }
+        for (id, version) in versions {
             if version.is_visible(&self.actor.snapshot) {
                 rows.push((id, version.row, found.values(version)));
             }

@@ -7,7 +7,7 @@ use super::scan::Tuple;
 use crate::error::SqlError;
 use crate::plan::expr::{Body, Distinct, Expr, LockSpec, Query, Select, SortBy, SortKey, Source};
 use crate::session::Entry;
-use crate::storage::rows::Locked;
+use crate::storage::rows::{Locked, of_lock};
 use crate::storage::stop::Stop;
 use crate::value::Value;
 
@@ -179,7 +179,8 @@ impl Run<'_> {
             let version = tuple.versions.get(*item).copied().flatten();
             let (Some(Source::Table(table)), Some(version)) = (source, version) else { continue };
             let entry = self.once(|run| {
-                let locked = run.store.lock_row(run.actor, *table, version, *mode, *policy)?;
+                let locked =
+                    run.store.lock_row(run.actor, *table, version, *mode, *policy).map_err(of_lock)?;
                 Ok(Entry::Locked(locked))
             })?;
             match entry {

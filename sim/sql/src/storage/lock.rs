@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::table::{RowId, TableId};
+use super::ids::{RowId, TableId};
 use crate::api::SessionId;
 
 /// What a lock of several modes is on.

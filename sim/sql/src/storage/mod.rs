@@ -1,6 +1,7 @@
 //! Row versions, indexes, sequences, locks and transactions.
 
 pub(crate) mod catalog;
+pub(crate) mod ids;
 pub(crate) mod lock;
 pub(crate) mod rows;
 pub(crate) mod sequence;

@@ -267,6 +267,14 @@ pub(crate) fn named_values(def: &TableDef, columns: &[usize], values: &[Value]) 
     format!("({})=({})", names.join(", "), values.join(", "))
 }
 
+/// Rewrites the error of a row that is gone: a lock without a change calls a delete an update.
+pub(crate) fn of_lock(stop: Stop) -> Stop {
+    match stop {
+        Stop::Error(error) if error == concurrent("delete") => concurrent("update").into(),
+        other => other,
+    }
+}
+
 /// Makes the error of REPEATABLE READ and SERIALIZABLE for a row that has changed since the snapshot: 40001.
 pub(crate) fn concurrent(change: &str) -> SqlError {
     SqlError::new("40001", format!("could not serialize access due to concurrent {change}"))

@@ -1,6 +1,6 @@
 //! Sequences: they are not transactional, and a crash may skip values but never repeats one.
 
-use super::transaction::Xid;
+use super::ids::{TableId, Xid};
 use crate::error::SqlError;
 
 /// Values that a record of the log takes ahead.
@@ -23,7 +23,7 @@ pub(crate) struct Sequence {
     pub(crate) created_by: Option<Xid>,
     pub(crate) dropped_by: Option<Xid>,
     /// The table of the column that owns it.
-    pub(crate) owner: Option<super::table::TableId>,
+    pub(crate) owner: Option<TableId>,
 }
 
 impl Sequence {

@@ -3,21 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::transaction::{Snapshot, Stamp, Xid};
+pub(crate) use super::ids::{RowId, TableId, VersionId};
+use super::ids::{Snapshot, Stamp, Xid};
 use crate::value::Value;
 use crate::value::types::Type;
-
-/// A table or another relation, by its object identifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct TableId(pub(crate) u32);
-
-/// A row through all its versions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RowId(pub(crate) u64);
-
-/// A version of a row; later ones have greater numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct VersionId(pub(crate) u64);
 
 /// A type with its modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
