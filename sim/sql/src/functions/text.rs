@@ -153,6 +153,9 @@ fn lpad(args: &[Value]) -> Result<Value, SqlError> {
         _ => " ",
     };
     let len = usize::try_from(*len).unwrap_or(0);
+    if len > 1 << 28 {
+        return Err(SqlError::new("54000", "requested length too large"));
+    }
     let missing = len.saturating_sub(text.chars().count());
     let padding = fill.chars().cycle().take(if fill.is_empty() { 0 } else { missing });
     Ok(Value::Text(padding.chain(text.chars()).take(len).collect()))

@@ -34,7 +34,8 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
 ];
 
 /// Returns a number of units of 10^-`scale`.
-fn decimal(units: i64, scale: i64) -> Value {
+fn decimal(units: impl Into<i128>, scale: i64) -> Value {
+    let units: i128 = units.into();
     Value::Numeric(BigDecimal::new(units.into(), scale))
 }
 
@@ -70,7 +71,7 @@ fn of_time(field: &str, micros: i64, r#type: &str) -> Result<Value, SqlError> {
     let weekday = (day + 6).rem_euclid(7);
     let whole = |number: i64| Ok(decimal(number, 0));
     match field {
-        "epoch" => Ok(decimal(micros + date::EPOCH, 6)),
+        "epoch" => Ok(decimal(i128::from(micros) + i128::from(date::EPOCH), 6)),
         "year" => whole(if year > 0 { year } else { year - 1 }),
         "month" => whole(month),
         "day" => whole(of_month),
@@ -104,10 +105,10 @@ fn of_interval(field: &str, interval: Interval) -> Result<Value, SqlError> {
     match field {
         "epoch" => {
             // A year has 365.25 days here.
-            let years = i64::from(interval.months / 12) * 31_557_600;
-            let months = i64::from(interval.months % 12) * 30 * 86_400;
-            let seconds = years + months + i64::from(interval.days) * 86_400;
-            Ok(decimal(seconds * date::SECOND + interval.micros, 6))
+            let years = i128::from(interval.months / 12) * 31_557_600;
+            let months = i128::from(interval.months % 12) * 30 * 86_400;
+            let seconds = years + months + i128::from(interval.days) * 86_400;
+            Ok(decimal(seconds * i128::from(date::SECOND) + i128::from(interval.micros), 6))
         }
         "year" => whole(interval.months / 12),
         "month" => whole(interval.months % 12),

@@ -100,6 +100,12 @@ impl Binder<'_> {
         if let Some(aggregate) = self.aggregate(&name, call, &args, list)? {
             return Ok(aggregate);
         }
+        let has_more =
+            list.is_some_and(|list| list.duplicate_treatment.is_some() || !list.clauses.is_empty());
+        if has_more || call.filter.is_some() {
+            let text = format!("DISTINCT, ORDER BY and FILTER of the function {name}");
+            return Err(SqlError::unknown(text).at(at));
+        }
         let args = args.iter().map(|arg| self.argument(arg)).collect::<Result<Vec<_>, _>>()?;
         self.call(&name, args).map_err(|error| {
             if matches!(error.code.as_str(), "42883" | "0A000") { error.at(at) } else { error }

@@ -40,9 +40,7 @@ impl Binder<'_> {
                 self.literal(&value.value).map_err(|error| error.at(at))
             }
             E::Nested(inner) => self.expr(inner),
-            E::Collate { expr, collation } if collation.to_string().to_lowercase().contains('c') => {
-                self.expr(expr)
-            }
+            E::Collate { expr, collation } if is_by_bytes(collation) => self.expr(expr),
             E::UnaryOp { op, expr } => self.unary(*op, expr),
             E::BinaryOp { left, op, right } => self.binary_expr(left, op, right),
             E::Cast { expr, data_type, .. } => {
@@ -153,6 +151,9 @@ impl Binder<'_> {
         let Expr::Const(Value::Text(mut text)) = typed.expr else {
             return Err(SqlError::unknown("intervals of expressions; write interval '1 ms' * n"));
         };
+        if interval.last_field.is_some() || interval.leading_precision.is_some() {
+            return Err(SqlError::unknown("ranges of fields of an interval"));
+        }
         if let Some(unit) = &interval.leading_field {
             text = format!("{text} {}", unit.to_string().to_lowercase());
         }
@@ -363,4 +364,10 @@ impl Binder<'_> {
             self.coerce(left.clone(), Modified::plain(common), Context::Implicit)?.ok_or_else(wrong)?;
         Ok(boolean(Op::Elements { compare, all }, vec![left, right]))
     }
+}
+
+/// Returns whether a collation orders texts by their bytes, as this database does.
+fn is_by_bytes(collation: &ast::ObjectName) -> bool {
+    let name = collation.to_string().replace('"', "");
+    ["C", "POSIX", "default", "pg_catalog.C", "pg_catalog.default"].contains(&name.as_str())
 }

@@ -110,6 +110,9 @@ impl Binder<'_> {
 
     fn source(&mut self, relation: &TableFactor) -> Result<Found, SqlError> {
         let (mut found, alias) = match relation {
+            TableFactor::Table { with_ordinality: true, .. } | TableFactor::Table { sample: Some(_), .. } => {
+                return Err(SqlError::unknown("WITH ORDINALITY and TABLESAMPLE"));
+            }
             TableFactor::Table { name, alias, args: None, .. } => (self.table_or_cte(name)?, alias),
             TableFactor::Table { name, alias, args: Some(args), .. } => {
                 (self.set_function(name, &args.args)?, alias)

@@ -45,6 +45,9 @@ impl Binder<'_> {
             }
             targets
         };
+        if matches!(insert.overriding, Some(ast::InsertOverriding::User)) {
+            return Err(SqlError::unknown("OVERRIDING USER VALUE"));
+        }
         let overrides = insert.overriding.is_some();
         let (source, given) = self.insert_source(insert, &def, &targets, overrides)?;
         let mut values = Vec::new();

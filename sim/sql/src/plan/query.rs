@@ -23,7 +23,14 @@ pub(super) fn is_descending(options: &ast::OrderByOptions) -> bool {
 pub(super) fn order_keys(order: Option<&ast::OrderBy>) -> Result<&[ast::OrderByExpr], SqlError> {
     match order.map(|order| &order.kind) {
         None => Ok(&[]),
-        Some(OrderByKind::Expressions(keys)) => Ok(keys),
+        Some(OrderByKind::Expressions(keys)) => {
+            let is_using =
+                |key: &ast::OrderByExpr| matches!(key.options.sort, Some(ast::OrderBySort::Using(_)));
+            if keys.iter().any(is_using) {
+                return Err(SqlError::unknown("ORDER BY … USING"));
+            }
+            Ok(keys)
+        }
         Some(OrderByKind::All(_)) => Err(SqlError::syntax("syntax error at or near \"ALL\"")),
     }
 }

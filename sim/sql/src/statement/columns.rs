@@ -29,8 +29,8 @@ pub(super) struct Definition {
 
 /// Refuses the clauses of `CREATE TABLE` that are not known.
 pub(super) fn refuse_options(create: &ast::CreateTable) -> Result<(), SqlError> {
-    let what = if create.temporary {
-        "temporary tables"
+    let what = if create.temporary || create.unlogged || create.or_replace {
+        "temporary and unlogged tables"
     } else if create.query.is_some() {
         "CREATE TABLE AS"
     } else if create.like.is_some() || create.inherits.is_some() {
@@ -114,6 +114,16 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let def = &mut definition.def;
         match constraint {
+            TableConstraint::PrimaryKey(key) if key.characteristics.is_some() || !key.include.is_empty() => {
+                return Err(SqlError::unknown("DEFERRABLE and INCLUDE of a primary key").into());
+            }
+            TableConstraint::Unique(key)
+                if key.characteristics.is_some()
+                    || !key.include.is_empty()
+                    || key.nulls_distinct != ast::NullsDistinctOption::None =>
+            {
+                return Err(SqlError::unknown("DEFERRABLE, INCLUDE and NULLS of UNIQUE").into());
+            }
             TableConstraint::PrimaryKey(key) => {
                 let columns = index_columns(def, &key.columns)?;
                 primary_key(def, key.name.as_ref(), columns)?;
@@ -335,8 +345,12 @@ fn column_option(
                 column.default = Some(Arc::new(expr.clone()));
             }
         }
-        ColumnOption::PrimaryKey(_) => primary_key(def, given, vec![place])?,
-        ColumnOption::Unique(_) => {
+        ColumnOption::PrimaryKey(key) if key.characteristics.is_none() => {
+            primary_key(def, given, vec![place])?;
+        }
+        ColumnOption::Unique(key)
+            if key.characteristics.is_none() && key.nulls_distinct == ast::NullsDistinctOption::None =>
+        {
             let index = unique_index(def, given, vec![place], false);
             def.indexes.push(index);
         }

@@ -156,6 +156,9 @@ impl Run<'_> {
     }
 
     fn truncate(&mut self, truncate: &ast::Truncate) -> Result<String, Stop> {
+        if matches!(truncate.cascade, Some(ast::CascadeOption::Cascade)) {
+            return Err(SqlError::unknown("TRUNCATE … CASCADE; name all tables").into());
+        }
         let mut tables = Vec::new();
         for target in &truncate.table_names {
             tables.push(self.locked_table(&target.name, Mode::AccessExclusive)?);

@@ -143,8 +143,11 @@ pub(super) fn parse(text: &str, r#type: Type) -> Result<i64, SqlError> {
     let (time, zone) = rest.split_at(zone_at);
     let time = if time.is_empty() { Some(0) } else { parse_time(time).filter(|time| *time <= DAY) };
     let zone = parse_zone(zone.trim()).ok_or_else(|| wrong(r#type, text))?;
-    let micros = day * DAY + time.ok_or_else(|| wrong(r#type, text))?;
-    Ok(if r#type == Type::Timestamptz { micros - zone } else { micros })
+    let time = time.ok_or_else(|| wrong(r#type, text))?;
+    let zone = if r#type == Type::Timestamptz { zone } else { 0 };
+    let micros = day.checked_mul(DAY).and_then(|day| day.checked_add(time - zone));
+    let range = || SqlError::new("22008", format!("timestamp out of range: \"{text}\""));
+    micros.filter(|micros| RANGE.contains(micros)).ok_or_else(range)
 }
 
 /// Reads the offset of a time zone, in microseconds; no zone is UTC.

@@ -5,6 +5,8 @@ use bigdecimal::{BigDecimal, RoundingMode, ToPrimitive, Zero};
 use super::invalid;
 use crate::error::SqlError;
 
+/// The largest power of ten.
+const LARGEST_EXPONENT: i64 = 131_071;
 /// Digits that a quotient has at least.
 const SIGNIFICANT: i64 = 16;
 
@@ -16,6 +18,11 @@ pub(super) fn parse(text: &str) -> Result<BigDecimal, SqlError> {
     let trimmed = text.trim();
     if matches!(trimmed.to_ascii_lowercase().as_str(), "nan" | "infinity" | "inf" | "-infinity" | "-inf") {
         return Err(SqlError::unknown(format_args!("the numeric {trimmed}")));
+    }
+    let exponent = trimmed.split_once(['e', 'E']).map(|(_, exponent)| exponent);
+    let exponent = exponent.and_then(|exponent| exponent.parse::<i64>().ok()).unwrap_or(0);
+    if exponent > LARGEST_EXPONENT || exponent < -LARGEST_EXPONENT {
+        return Err(SqlError::new("22003", "value overflows numeric format"));
     }
     let is_number = trimmed.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
     let number: Option<BigDecimal> = is_number.then(|| trimmed.parse().ok()).flatten();
