@@ -6,6 +6,7 @@ use sqlparser::ast;
 use sqlparser::ast::{ColumnOption, GeneratedAs, SequenceOptions, TableConstraint};
 
 use super::ddl::constraint_name;
+use super::indexes::{index_columns, unique_index};
 use crate::error::SqlError;
 use crate::exec::run::Run;
 use crate::plan::binder::{ident, missing_relation, name_parts};
@@ -14,7 +15,7 @@ use crate::storage::lock::{Mode, Target};
 use crate::storage::sequence::Sequence;
 use crate::storage::stop::Stop;
 use crate::storage::table::{
-    Check, ColumnDef, ForeignKey, Identity, IndexDef, Modified, Modifier, OnDelete, TableDef, TableId,
+    Check, ColumnDef, ForeignKey, Identity, Modified, Modifier, OnDelete, TableDef, TableId,
 };
 use crate::storage::transaction::Undo;
 use crate::value::Value;
@@ -367,43 +368,4 @@ fn column_option(
         other => return Err(SqlError::unknown(format_args!("{other} of a column"))),
     }
     Ok(())
-}
-
-/// Returns the places of an index's columns.
-pub(super) fn index_columns(def: &TableDef, columns: &[ast::IndexColumn]) -> Result<Vec<usize>, SqlError> {
-    columns
-        .iter()
-        .map(|column| {
-            let ast::Expr::Identifier(name) = &column.column.expr else {
-                return Err(SqlError::unknown("indexes of expressions"));
-            };
-            let name = ident(name);
-            let missing = || SqlError::new("42703", format!("column \"{name}\" does not exist"));
-            def.column(&name).ok_or_else(missing)
-        })
-        .collect()
-}
-
-/// Makes the definition of a unique index for a constraint.
-fn unique_index(
-    def: &TableDef,
-    given: Option<&ast::Ident>,
-    columns: Vec<usize>,
-    is_primary: bool,
-) -> IndexDef {
-    let names = columns.iter().filter_map(|place| def.columns.get(*place)).map(|c| c.name.as_str());
-    let middle: Vec<_> = names.collect();
-    let middle = middle.join("_");
-    let name = if is_primary {
-        constraint_name(given, &[&def.name, "pkey"])
-    } else {
-        constraint_name(given, &[&def.name, &middle, "key"])
-    };
-    let mut unique = name.clone();
-    let mut number = 0;
-    while given.is_none() && def.indexes.iter().any(|index| index.name == unique) {
-        number += 1;
-        unique = format!("{name}{number}");
-    }
-    IndexDef { name: unique, columns, is_unique: true, is_primary, is_constraint: true, predicate: None }
 }

@@ -2,4 +2,5 @@
 
 mod columns;
 mod ddl;
+mod indexes;
 mod table;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use sqlparser::ast;
 use sqlparser::ast::{AlterColumnOperation, AlterTableOperation, RenameTableNameKind, TableConstraint};
 
-use super::columns::{Definition, index_columns, refuse_options};
+use super::columns::{Definition, refuse_options};
+use super::indexes::index_columns;
 use crate::error::SqlError;
 use crate::exec::run::Run;
 use crate::plan::binder::{Binder, ident, name_parts};

@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str) -> Result<BigDecimal, SqlError> {
     }
     let exponent = trimmed.split_once(['e', 'E']).map(|(_, exponent)| exponent);
     let exponent = exponent.and_then(|exponent| exponent.parse::<i64>().ok()).unwrap_or(0);
-    if exponent > LARGEST_EXPONENT || exponent < -LARGEST_EXPONENT {
+    if !(-LARGEST_EXPONENT..=LARGEST_EXPONENT).contains(&exponent) {
         return Err(SqlError::new("22003", "value overflows numeric format"));
     }
     let is_number = trimmed.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
