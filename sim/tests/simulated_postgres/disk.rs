@@ -31,8 +31,7 @@ fn crash_at_commit(statement: &'static str) -> (bool, Vec<i64>) {
     let report = sim.run().unwrap();
     assert_eq!(report.faults_struck(), 1);
     assert_eq!(report.probes.of("rows_restored").hit, 1);
-    let seen = seen.lock().unwrap().clone();
-    seen
+    seen.lock().unwrap().clone()
 }
 
 #[test]

@@ -161,7 +161,8 @@ fn a_client_that_leaves_while_it_waits_changes_nothing_it_began() {
         assert_eq!(code(&held), "55P03");
         a.batch_execute("COMMIT").await.unwrap();
         control.sleep(millis(100)).await;
-        let rows = c.query("SELECT coalesce(owner, 'nobody') FROM jobs ORDER BY id", &[]).await.unwrap();
+        let rows =
+            c.query("SELECT coalesce(owner, 'nobody') FROM jobs ORDER BY id FOR UPDATE", &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect::<Vec<String>>()
     });
     assert_eq!(owners, ["nobody", "nobody"]);

@@ -81,14 +81,22 @@ fn a_failed_transaction_refuses_all_but_its_end() {
     assert_eq!(codes, ["22012", "25P02", "ok", "ok", "0A000"]);
 }
 
-/// Sends bytes as a client that has logged in. Returns the types of the messages that come back, up to the
-/// end of the connection.
+/// Sends bytes as a client that logs in, and then leaves if the server does not. Returns the types of the
+/// messages that come back.
 fn answers(bytes: &'static [u8]) -> (String, Vec<u8>) {
+    exchange(bytes, true)
+}
+
+/// Sends bytes as a client that logs in. Returns the types of the messages that come back, up to the end of
+/// the connection.
+fn exchange(bytes: &'static [u8], leaves: bool) -> (String, Vec<u8>) {
     let (_, answers) = script(PostgresHost::new().preset(JOBS), move |control| async move {
         let mut stream = control.process("a").connect("db:5432").await.unwrap();
         stream.write_all(b"\0\0\0\x12\0\x03\0\0user\0app\0\0").await.unwrap();
         stream.write_all(bytes).await.unwrap();
-        stream.shutdown().await.unwrap();
+        if leaves {
+            stream.shutdown().await.unwrap();
+        }
         let mut answers = Vec::new();
         stream.read_to_end(&mut answers).await.unwrap();
         answers
@@ -124,13 +132,20 @@ fn malformed_messages_get_the_errors_of_postgres() {
     let (kinds, refused) = answers(b"!\0\0\0\x04");
     assert!(kinds == "E" && says(&refused, "SFATAL") && says(&refused, "invalid frontend message type 33"));
     // A length that is too large: the connection ends without a word.
-    assert_eq!(answers(b"S\0\x01\0\0").0, "");
+    assert_eq!(exchange(b"S\0\x01\0\0", false).0, "");
     let (kinds, refused) = answers(b"Q\0\0\0\x06\xff\0");
     assert!(kinds == "EZ" && says(&refused, "22021"), "{kinds}");
     let (kinds, refused) = answers(b"F\0\0\0\x04");
     assert!(kinds == "EZ" && says(&refused, "0A000"), "{kinds}");
     // An empty query.
     assert_eq!(answers(b"Q\0\0\0\x05\0").0, "IZ");
+}
+
+#[test]
+fn an_error_of_the_protocol_fails_the_transaction() {
+    let bytes = b"Q\0\0\0\x0aBEGIN\0E\0\0\0\x0ax\0\0\0\0\0S\0\0\0\x04";
+    let (kinds, answers) = answers(bytes);
+    assert!(kinds == "CZEZ" && answers.ends_with(b"Z\0\0\0\x05E"), "{kinds}");
 }
 
 #[test]
