@@ -20,6 +20,8 @@ pub(super) struct Core {
     backends: BTreeMap<SessionId, Backend>,
     /// The number of statements that have run.
     pub(super) executed: u64,
+    /// The table whose stored rows are passed on; `None` if nobody watches one.
+    watched: Option<String>,
 }
 
 /// The readings of the machine's clocks.
@@ -51,7 +53,12 @@ struct Backend {
     has_written: bool,
     /// The points that its statements have passed, for its connection to pass on.
     points: Vec<String>,
+    /// The rows of the watched table that its commits have stored, for its connection to pass on.
+    stored: Vec<Row>,
 }
+
+/// The texts of a row's values.
+pub(super) type Row = Vec<Option<String>>;
 
 /// The statement of a session that waits.
 enum Waiting {
@@ -84,8 +91,8 @@ pub(super) enum Interrupt {
 }
 
 impl Core {
-    pub(super) fn new(database: Database, log: Log) -> Self {
-        Self { database, log, backends: BTreeMap::new(), executed: 0 }
+    pub(super) fn new(database: Database, log: Log, watched: Option<String>) -> Self {
+        Self { database, log, backends: BTreeMap::new(), executed: 0, watched }
     }
 
     /// Returns the number of sessions.
@@ -110,6 +117,7 @@ impl Core {
             notifications: Vec::new(),
             has_written: false,
             points: Vec::new(),
+            stored: Vec::new(),
         };
         self.backends.insert(session, backend);
         (session, wake)
@@ -237,6 +245,12 @@ impl Core {
         self.backends.get_mut(&session).map(|backend| std::mem::take(&mut backend.points)).unwrap_or_default()
     }
 
+    /// Returns the rows of the watched table that the session's commits have stored. Pass them on while the
+    /// core is not locked.
+    pub(super) fn take_stored(&mut self, session: SessionId) -> Vec<Row> {
+        self.backends.get_mut(&session).map(|backend| std::mem::take(&mut backend.stored)).unwrap_or_default()
+    }
+
     /// Runs a statement, and writes the log.
     fn attempt(&mut self, session: SessionId, statement: &Statement, clocks: Clocks) -> Step {
         let is_lazy = self.is_lazy(session);
@@ -306,6 +320,9 @@ impl Core {
             (clocks.monotonic / WRITER_NANOS).saturating_add(WRITER_ROUNDS).saturating_mul(WRITER_NANOS);
         records.iter().for_each(|record| self.log.add(&record.to_bytes(), due));
         let Some(backend) = self.backends.get_mut(&session) else { return };
+        if let Some(table) = &self.watched {
+            backend.stored.extend(records.iter().flat_map(|record| record.stored(table)).map(<[_]>::to_vec));
+        }
         backend.has_written |= !records.is_empty();
         if has_ended && backend.has_written && !is_lazy {
             self.log.sync();

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 
 use super::scram::Verifier;
-use super::{Options, Server};
+use super::{Options, Server, Watch};
 use crate::servers::host::{Acted, Action, ActionError, Host};
 use crate::world::lock;
 use crate::world::machine::{Machine, WorldMachine};
@@ -46,6 +46,7 @@ struct Setup {
     sessions_max: usize,
     /// Statements that run before the first life begins.
     presets: Vec<String>,
+    watch: Option<Watch>,
 }
 
 struct State<M> {
@@ -62,8 +63,13 @@ struct State<M> {
 impl<M: Machine> PostgresHost<M> {
     /// Creates a server with an empty database, which all users may enter without a password.
     pub fn new() -> Self {
-        let setup =
-            Setup { password: None, settings: Vec::new(), sessions_max: SESSIONS_MAX, presets: Vec::new() };
+        let setup = Setup {
+            password: None,
+            settings: Vec::new(),
+            sessions_max: SESSIONS_MAX,
+            presets: Vec::new(),
+            watch: None,
+        };
         let state = State { lives: 0, is_alive: false, server: None, verifier: None, executed: 0 };
         Self { setup: Arc::new(setup), state: Arc::new(Mutex::new(state)) }
     }
@@ -100,6 +106,19 @@ impl<M: Machine> PostgresHost<M> {
         self.with(|setup| setup.presets.push(sql))
     }
 
+    /// Calls `observe` with each row that a commit of a client stores in the table `table`, as the texts of its
+    /// values, in the order of the columns: once the commit is done, before its answer is sent. A server that
+    /// emits an event there passes a point of its own kind at each such commit.
+    #[must_use]
+    pub fn watch(
+        self,
+        table: impl Into<String>,
+        observe: impl Fn(&[Option<String>]) + Send + Sync + 'static,
+    ) -> Self {
+        let watch = Watch { table: table.into(), observe: Arc::new(observe) };
+        self.with(|setup| setup.watch = Some(watch))
+    }
+
     fn with(mut self, change: impl FnOnce(&mut Setup)) -> Self {
         change(Arc::make_mut(&mut self.setup));
         self
@@ -123,6 +142,7 @@ impl<M: Machine> PostgresHost<M> {
             settings: self.setup.settings.clone(),
             sessions_max: self.setup.sessions_max,
             life: state.lives,
+            watch: self.setup.watch.clone(),
         }
     }
 

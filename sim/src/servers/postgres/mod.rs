@@ -66,6 +66,20 @@ struct Options {
     sessions_max: usize,
     /// The number of the server's life, for keys that differ from life to life.
     life: u32,
+    watch: Option<Watch>,
+}
+
+/// A table, and the function that is called with each row that a commit has stored in it.
+#[derive(Clone)]
+struct Watch {
+    table: String,
+    observe: Arc<dyn Fn(&[Option<String>]) + Send + Sync>,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("table", &self.table).finish_non_exhaustive()
+    }
 }
 
 /// A server in one life of its process. Clones are the same server.
@@ -95,7 +109,8 @@ impl<M: Machine> Server<M> {
             // Its own log fits, as long as nothing else writes to the disk.
             machine.refused_unknown(&format!("a log that does not fit ({error})"));
         }
-        let core = Mutex::new(Core::new(database, log));
+        let watched = options.watch.as_ref().map(|watch| watch.table.clone());
+        let core = Mutex::new(Core::new(database, log, watched));
         Self { shared: Arc::new(Shared { machine, options, core, has_records: Notify::new() }) }
     }
 
@@ -169,17 +184,20 @@ impl<M: Machine> Server<M> {
         Clocks { wall: Now { unix_micros }, monotonic: machine.monotonic_nanos() }
     }
 
-    /// Calls `act` with the shared state and the clocks, then passes the points of the session's statements to
-    /// the machine.
+    /// Calls `act` with the shared state and the clocks, then passes the session's stored rows to their
+    /// observer, and the points of its statements to the machine.
     fn act<T>(&self, session: SessionId, act: impl FnOnce(&mut Core, Clocks) -> T) -> T {
         let clocks = self.clocks();
-        let (outcome, points, is_due) = {
+        let (outcome, stored, points, is_due) = {
             let mut core = self.core();
             let outcome = act(&mut core, clocks);
-            (outcome, core.take_points(session), core.log.due().is_some())
+            (outcome, core.take_stored(session), core.take_points(session), core.log.due().is_some())
         };
         if is_due {
             self.shared.has_records.notify_one();
+        }
+        if let Some(watch) = &self.shared.options.watch {
+            stored.iter().for_each(|row| (watch.observe)(row));
         }
         points.iter().for_each(|point| self.machine().point(point));
         outcome
