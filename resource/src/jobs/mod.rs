@@ -8,8 +8,8 @@
 //! resource. It extends the lease while it works.
 //!
 //! The queue is only asked who should work; the resource decides. That is why the worker is here, and the
-//! queue in `dlock`, which knows no resource. On PostgreSQL both are one table, and a part of a job commits in
-//! one transaction with the statements of its effect: `PostgresJobs` (feature `postgres`), on
+//! queue in `dlock`, which knows no resource. On PostgreSQL both are one table, and a part of a job commits
+//! in one transaction with the statements of its effect: `PostgresJobs` (feature `postgres`), on
 //! `fence::JobQueue`.
 //!
 //! # What it does not promise

@@ -29,8 +29,8 @@ pub(crate) enum Change {
 }
 
 impl Record {
-    /// Returns the rows that the commit has stored in the table `name`, of any schema, each as the texts of its
-    /// values: inserted rows, and updated ones as they are now.
+    /// Returns the rows that the commit has stored in the table `name`, of any schema, each as the texts of
+    /// its values: inserted rows, and updated ones as they are now.
     pub fn stored<'r>(&'r self, name: &'r str) -> impl Iterator<Item = &'r [Option<String>]> {
         self.changes.iter().filter_map(move |change| match change {
             Change::Insert { table, values, .. } if table.name == name => Some(values.as_slice()),

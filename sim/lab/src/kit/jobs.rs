@@ -19,8 +19,8 @@ pub fn jobs_without_tokens(place: &Workplace<'_>) -> Option<BoxFuture<'static, (
     laboratory::jobs_on_postgres(place, Fencing::Off)
 }
 
-/// Works all rounds of a worker with `mode = "jobs"` on Redis, with the queue and the record that the functions
-/// make of the correct ones.
+/// Works all rounds of a worker with `mode = "jobs"` on Redis, with the queue and the record that the
+/// functions make of the correct ones.
 pub fn jobs_with<Q, T>(
     place: &Workplace<'_>,
     queue: impl FnOnce(Queue<SimRuntime>) -> Q,

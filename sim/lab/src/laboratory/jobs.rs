@@ -43,7 +43,8 @@ pub(crate) fn jobs(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
     }
 }
 
-/// Works all rounds of a worker with `mode = "jobs"` on PostgreSQL. Without fencing, commits ask for no token.
+/// Works all rounds of a worker with `mode = "jobs"` on PostgreSQL. Without fencing, commits have no
+/// condition.
 pub(crate) fn jobs_on_postgres(place: &Workplace<'_>, fencing: Fencing) -> Option<BoxFuture<'static, ()>> {
     let key = lock_key(place.options.key_of(place.worker)).ok()?;
     let (runtime, lease) = (place.runtime.clone(), place.options.ttl_of(place.worker).duration());
@@ -55,8 +56,8 @@ pub(crate) fn jobs_on_postgres(place: &Workplace<'_>, fencing: Fencing) -> Optio
     }
 }
 
-/// Works all rounds of a worker with `mode = "jobs"` on Redis, with the queue and the record that the functions
-/// make of the correct ones.
+/// Works all rounds of a worker with `mode = "jobs"` on Redis, with the queue and the record that the
+/// functions make of the correct ones.
 pub(crate) fn jobs_with<Q, T>(
     place: &Workplace<'_>,
     queue: impl FnOnce(Queue<SimRuntime>) -> Q,

@@ -68,8 +68,8 @@ impl Scene for LabScene<'_> {
         if is_link {
             return Ok(());
         }
-        Err("workers talk to lock servers, to PostgreSQL and to the resource, and lock servers of a cluster to \
-             each other"
+        Err("workers talk to lock servers, to PostgreSQL and to the resource, and lock servers of a cluster \
+             to each other"
             .into())
     }
 

@@ -106,9 +106,9 @@ impl<M: Machine> PostgresHost<M> {
         self.with(|setup| setup.presets.push(sql))
     }
 
-    /// Calls `observe` with each row that a commit of a client stores in the table `table`, as the texts of its
-    /// values, in the order of the columns: once the commit is done, before its answer is sent. A server that
-    /// emits an event there passes a point of its own kind at each such commit.
+    /// Calls `observe` with each row that a commit of a client stores in the table `table`, as the texts of
+    /// its values in the order of the columns: once the commit is done, before its answer is sent. A fault may
+    /// be aimed at an event that it emits.
     #[must_use]
     pub fn watch(
         self,

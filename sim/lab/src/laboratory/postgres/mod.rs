@@ -28,8 +28,9 @@ const ADDRESS: &str = "postgres:5432";
 /// The table of the effects: the rows that a user's statements insert.
 const TABLE: &str = "effect";
 
-const CREATE: &str = "CREATE TABLE effect (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, \
-                      owner text, token bigint NOT NULL, seq bigint NOT NULL, task bigint NOT NULL)";
+const CREATE: &str = "CREATE TABLE effect (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \
+                      key text NOT NULL, owner text, token bigint NOT NULL, seq bigint NOT NULL, \
+                      task bigint NOT NULL)";
 
 const INSERT: &str = "INSERT INTO effect (key, owner, token, seq, task) \
                       VALUES ($1::text, $2::text, $3::bigint, $4::bigint, $5::bigint)";

@@ -18,8 +18,8 @@ use super::{Connecting, Effect, failed};
 const LAST: &str = "SELECT (SELECT max(task) FROM effect WHERE key = $1::text), \
                     (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// The record of the ticks of a worker. Each tick inserts the row of its effect. A commit whose answer is lost
-/// is not repeated: the next claim tells.
+/// The record of the ticks of a worker. Each tick inserts the row of its effect. A commit whose answer is
+/// lost is not repeated: the next claim tells.
 pub(crate) struct PostgresRecord {
     fencing: Fencing,
     runtime: SimRuntime,

@@ -1,4 +1,5 @@
-//! A job queue of PostgreSQL. It has no lock: its workers run jobs, whose claims and ends are rows of one table.
+//! A job queue of PostgreSQL. It has no lock: its workers run jobs, whose claims and ends are rows of one
+//! table.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A cron: a worker fires by its own clock, and commits each tick that is due at the resource or in PostgreSQL,
-//! with the token of its grant. Each tick is to run once.
+//! A cron: a worker fires by its own clock, and commits each tick that is due at the resource or in
+//! PostgreSQL, with the token of its grant. Each tick is to run once.
 
 use futures_util::future::BoxFuture;
 use sim::entropy::Site;

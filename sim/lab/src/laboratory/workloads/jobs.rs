@@ -1,5 +1,5 @@
-//! A job queue: a worker stores jobs, claims one job a round, and commits it at the resource or in PostgreSQL,
-//! with the token of the claim. Each job is to take effect once.
+//! A job queue: a worker stores jobs, claims one job a round, and commits it at the resource or in
+//! PostgreSQL, with the token of the claim. Each job is to take effect once.
 
 use futures_util::future::BoxFuture;
 use sim::{FieldPath, Invalid};
