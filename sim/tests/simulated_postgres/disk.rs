@@ -81,6 +81,23 @@ fn a_transaction_that_is_open_at_a_crash_is_gone() {
     assert!(jobs.is_empty());
 }
 
+#[test]
+fn a_watch_sees_the_rows_that_commits_store() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let rows = Arc::clone(&seen);
+    let host = PostgresHost::new().preset(JOBS).preset("INSERT INTO jobs VALUES (1)");
+    let host = host.watch("jobs", move |row: &[Option<String>]| rows.lock().unwrap().push(row.to_vec()));
+    script(host, |control| async move {
+        let client = connect(&control.process("a")).await;
+        client.batch_execute("BEGIN; INSERT INTO jobs VALUES (2); ROLLBACK").await.unwrap();
+        client.batch_execute("BEGIN; INSERT INTO jobs VALUES (3, 'a'); COMMIT").await.unwrap();
+        client.execute("INSERT INTO jobs VALUES ($1)", &[&4_i64]).await.unwrap();
+        client.batch_execute("DELETE FROM jobs WHERE id = 3").await.unwrap();
+    });
+    let row = |id: &str, owner: Option<&str>| vec![Some(id.to_owned()), owner.map(str::to_owned)];
+    assert_eq!(*seen.lock().unwrap(), [row("3", Some("a")), row("4", None)]);
+}
+
 /// Two workers count in a row, in a run with a crash of the server.
 fn counted(seed: u64) -> u64 {
     let host = PostgresHost::new().preset(JOBS).preset("INSERT INTO jobs VALUES (0, '0')");
