@@ -82,6 +82,7 @@
 //! | feature | |
 //! |---|---|
 //! | `etcd` | simulated etcd, its client, and its protocol in traces |
+//! | `postgres` | simulated PostgreSQL, its client, and its protocol in traces |
 //! | `zookeeper` | simulated ZooKeeper, its client, and its protocol in traces |
 //! | `pages` | pages of HTML that draw a failing run |
 

@@ -21,7 +21,7 @@ pub mod serve;
 
 pub use laboratory::{
     Arm, Correct, Cron, Etcd, Lab, LabScene, MissedMode, Options, Persistence, Point, ProcessKind, ReadMode,
-    Recipe, Redis, ReleaseMode, Resource, Store, StoredLock, System, Tokens, Version, Waiting, Worker,
-    WorkerMode, Workplace, draw, draw_class, draw_for, excused, load, parse, run, schedule, small, validate,
-    wire,
+    Recipe, Redis, ReleaseMode, Resource, Store, StoredLock, System, TickError, TickRecord, TickStore,
+    Tokens, Version, Waiting, Worker, WorkerMode, Workplace, draw, draw_class, draw_for, excused, load,
+    parse, run, schedule, small, validate, wire,
 };

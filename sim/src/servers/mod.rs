@@ -1,9 +1,11 @@
-//! The simulated lock servers: the behaviour of the real ones as clients observe it, in their real wire
+//! The simulated servers: the behaviour of the real ones as clients observe it, in their real wire
 //! protocols.
 
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod host;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod redis;
 pub mod resource;
 #[cfg(feature = "tls")]
@@ -18,6 +20,8 @@ pub(crate) const PROBES: &[&[&[&Probe]]] = &[
     redis::PROBES,
     #[cfg(feature = "etcd")]
     etcd::PROBES,
+    #[cfg(feature = "postgres")]
+    postgres::PROBES,
     #[cfg(feature = "zookeeper")]
     zookeeper::PROBES,
 ];

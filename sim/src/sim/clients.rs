@@ -14,6 +14,8 @@ use crate::world::runtime::SimRuntime;
 #[cfg(feature = "etcd")]
 #[doc(hidden)]
 pub use super::etcd_channel::{channel, meaning};
+#[cfg(feature = "postgres")]
+use super::unconnected::Attempt;
 
 /// The crate of the client, in the version that [`zookeeper`] returns.
 #[cfg(feature = "zookeeper")]
@@ -21,6 +23,9 @@ pub use dlock_zookeeper;
 /// The crate of the client, in the version that [`etcd`] returns.
 #[cfg(feature = "etcd")]
 pub use etcd_client;
+/// The crate of the client, in the version that [`postgres`] returns.
+#[cfg(feature = "postgres")]
+pub use tokio_postgres;
 
 /// Opens a connection of the real `redis` crate from `process` to the server at `address`, written
 /// `host:port`. It has no timeouts of its own, since those need a tokio runtime: wrap its calls in
@@ -74,4 +79,50 @@ pub fn zookeeper<S: Into<String>>(
 ) -> dlock_zookeeper::Client<SimRuntime> {
     let options = dlock_zookeeper::ClientOptions::new(addresses, session_timeout);
     dlock_zookeeper::Client::new(process.runtime(), options)
+}
+
+/// Opens a connection of the real `tokio-postgres` crate from `process` to the server at `address`, written
+/// `host:port`. Its user, its database and its options are those of `config`; the addresses and timeouts in
+/// it are ignored, since those need a tokio runtime: wrap calls in [`dlock::timeout_at`].
+///
+/// The connection's future runs in the process, and drops notifications. To get them, give the future of
+/// [`Config::connect_raw`](tokio_postgres::Config::connect_raw) a stream of [`Process::connect`] and poll its
+/// messages.
+///
+/// # Errors
+///
+/// [`tokio_postgres::Error`] if there is no such server, or if it refuses the connection.
+///
+/// # Example
+///
+/// ```
+/// use sim::clients::tokio_postgres::{Config, Error};
+/// use sim::servers::postgres::PostgresHost;
+/// use sim::{Process, Sim};
+///
+/// async fn greet(process: &Process) -> Result<String, Error> {
+///     let client = sim::clients::postgres(process, "db:5432", Config::new().user("app")).await?;
+///     Ok(client.query_one("SELECT 'hello'", &[]).await?.get(0))
+/// }
+///
+/// let report = Sim::new(7)
+///     .host("db", PostgresHost::new())
+///     .process("a", |process: Process| async move { process.point(&greet(&process).await.unwrap()) })
+///     .run()?;
+/// assert!(report.trace().contains("hello"));
+/// # Ok::<(), sim::RunError>(())
+/// ```
+#[cfg(feature = "postgres")]
+pub async fn postgres(
+    process: &Process,
+    address: &str,
+    config: &tokio_postgres::Config,
+) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
+    let stream = Attempt::from(process.connect(address).await);
+    let (client, connection) = config.connect_raw(stream, tokio_postgres::NoTls).await?;
+    process.spawn(async move {
+        // The client reports the error of a connection that breaks.
+        let _ = connection.await;
+    });
+    Ok(client)
 }

@@ -32,6 +32,8 @@ mod steps;
 mod strategy;
 mod subject;
 mod thread;
+#[cfg(feature = "postgres")]
+mod unconnected;
 mod validate;
 
 pub use builder::Sim;

@@ -3,6 +3,7 @@
 use dlock::queue::Jobs;
 use dlock::redis::Queue;
 use futures_util::future::BoxFuture;
+use resource::Fencing;
 use resource::jobs::{JobRecord, ResourceJobs};
 use sim::world::runtime::SimRuntime;
 
@@ -10,11 +11,16 @@ use crate::{Workplace, laboratory};
 
 /// Works all rounds of a worker with `mode = "jobs"`, with the correct queue and record.
 pub fn jobs(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
-    jobs_with(place, |queue| queue, |record| record)
+    laboratory::jobs(place)
 }
 
-/// Works all rounds of a worker with `mode = "jobs"`, with the queue and the record that the functions make
-/// of the correct ones.
+/// Works all rounds of a worker with `mode = "jobs"` on PostgreSQL, whose commits ask for no token.
+pub fn jobs_without_tokens(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
+    laboratory::jobs_on_postgres(place, Fencing::Off)
+}
+
+/// Works all rounds of a worker with `mode = "jobs"` on Redis, with the queue and the record that the
+/// functions make of the correct ones.
 pub fn jobs_with<Q, T>(
     place: &Workplace<'_>,
     queue: impl FnOnce(Queue<SimRuntime>) -> Q,

@@ -45,7 +45,7 @@ mod ticks;
 mod worker;
 pub mod zookeeper;
 
-pub use jobs::{jobs, jobs_with};
+pub use jobs::{jobs, jobs_with, jobs_without_tokens};
 pub use lock::{Attempt, LockMistake, Memory, lock_with};
 pub use store::{ResourceMistake, Row, Rows, Shelf, judge_apart, resource_with};
 pub use ticks::{firings, firings_with};

@@ -2,16 +2,14 @@
 
 use dlock::{AnyBackend, Lock, LockKey};
 use futures_util::future::BoxFuture;
-use resource::client::Client;
-use resource::cron::ResourceTicks;
 use resource::fence::cron::Ticks;
 use sim::faults::Call;
 use sim::world::runtime::SimRuntime;
 
-use crate::Workplace;
 use crate::laboratory::{Firings, Yields};
+use crate::{TickRecord, Workplace};
 
-/// Works all rounds of a worker with `mode = "cron"`, with the correct record of ticks at the resource.
+/// Works all rounds of a worker with `mode = "cron"`, with the correct record of ticks.
 pub fn firings(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
     firings_with(place, |ticks| ticks)
 }
@@ -20,7 +18,7 @@ pub fn firings(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
 /// correct one.
 pub fn firings_with<T: Ticks + 'static>(
     place: &Workplace<'_>,
-    record: impl FnOnce(ResourceTicks<SimRuntime>) -> T,
+    record: impl FnOnce(TickRecord) -> T,
 ) -> Option<BoxFuture<'static, ()>> {
     firings_on(place, place.library_lock()?, record)
 }
@@ -29,14 +27,12 @@ pub fn firings_with<T: Ticks + 'static>(
 pub(super) fn firings_on<T: Ticks + 'static>(
     place: &Workplace<'_>,
     lock: AnyBackend<SimRuntime>,
-    record: impl FnOnce(ResourceTicks<SimRuntime>) -> T,
+    record: impl FnOnce(TickRecord) -> T,
 ) -> Option<BoxFuture<'static, ()>> {
     let lock = Lock::new(lock, place.lock.clone()).ok()?;
     let (kind, id) = place.options.key_of(place.worker).split_once(':')?;
     let key = LockKey::new(kind, id).ok()?;
-    let client = Client::new(place.runtime.clone(), place.resource);
-    let retry = place.worker.retry_put.then(Default::default);
-    let ticks = record(ResourceTicks::new(client).with_retry(retry));
+    let ticks = record(TickRecord::at(place));
     let process = place.process.clone();
     let pauses = Yields(process.clone());
     let worker = (&process, place.options, place.worker);

@@ -10,6 +10,9 @@ use super::default::is_default;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cron {
+    /// The store of the ticks that are done. Default: the resource.
+    #[serde(skip_serializing_if = "is_default")]
+    pub record: TickStore,
     /// The time between two ticks. Default 1 s.
     pub every: Span,
     /// The time after its scheduled one for which a tick is on time. Default: `every`.
@@ -21,6 +24,18 @@ pub struct Cron {
     /// The most missed ticks to run at once. Needs `missed = "all"`. Default 3.
     #[serde(skip_serializing_if = "is_default")]
     pub limit: Option<u32>,
+}
+
+history::names! {
+    /// The store of the ticks that are done.
+    #[derive(Default)]
+    pub enum TickStore as "record of ticks" {
+        /// The protected resource.
+        #[default]
+        Resource = "resource",
+        /// A table of the server `postgres`: a tick commits with the rows of its effect.
+        Postgres = "postgres",
+    }
 }
 
 history::names! {
@@ -45,7 +60,13 @@ const RUNS_MAX: u64 = 20;
 
 impl Default for Cron {
     fn default() -> Self {
-        Self { every: Span::from_secs(1), late_max: None, missed: MissedMode::default(), limit: None }
+        Self {
+            record: TickStore::default(),
+            every: Span::from_secs(1),
+            late_max: None,
+            missed: MissedMode::default(),
+            limit: None,
+        }
     }
 }
 

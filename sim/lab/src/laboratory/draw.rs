@@ -146,6 +146,7 @@ fn draw_options(system: System, site: &mut Site) -> Schedule<Options> {
         schedule.options.workers.push(worker);
     }
     schedule.options.within = Some(SERVED);
+    system.get().suit(&mut schedule.options, site);
     schedule
 }
 

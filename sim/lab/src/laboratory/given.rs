@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dlock::{AnyBackend, Backend};
 use futures_util::future::BoxFuture;
+use resource::Fencing;
 use resource::http::Config;
 use sim::servers::resource::ResourceHost;
 use sim::world::runtime::SimRuntime;
@@ -29,6 +30,8 @@ pub struct Workplace<'a> {
     pub lock: dlock::Options,
     /// The address of the protected resource.
     pub resource: &'static str,
+    /// Whether statements in PostgreSQL check tokens. The resource knows by itself.
+    pub fencing: Fencing,
 }
 
 /// A correct lock of one system, as a worker of the laboratory uses it.

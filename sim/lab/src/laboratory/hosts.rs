@@ -1,4 +1,4 @@
-//! The servers of the laboratory's world: those of its system, and the resource.
+//! The servers of the laboratory's world: those of its system, PostgreSQL if it is needed, and the resource.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use sim::servers::resource::ResourceHost;
 
 use super::given::{MakeResource, StoredLock};
 use super::options::{Options, RESOURCE};
+use super::postgres::{self, POSTGRES};
 use super::servers::Store;
 
 /// Returns the servers of `options` with the names of their processes. `given` replaces the laboratory's
@@ -20,6 +21,9 @@ pub(super) fn hosts(
     stored: &[(StoredLock, &str)],
 ) -> Vec<(String, Arc<dyn Host>)> {
     let mut hosts = options.system.get().hosts(options, stored);
+    if options.has_postgres() {
+        hosts.push((POSTGRES.to_owned(), Arc::new(postgres::host())));
+    }
     hosts.push((RESOURCE.to_owned(), Arc::new(resource(options, fencing, given))));
     hosts
 }

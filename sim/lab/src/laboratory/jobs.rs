@@ -1,5 +1,6 @@
 //! The rounds of a worker of a job queue: it stores its jobs, then claims one job a round, runs it, commits
-//! its parts at the resource with the token of the claim, and removes it from the queue.
+//! its parts with the token of the claim, and removes it from the queue. On Redis it commits them at the
+//! resource, on PostgreSQL with the rows of their effects.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -8,16 +9,22 @@ use dlock::queue::{Claimed, Jobs, QueuedJob};
 use dlock::redis::{Queue, Redis};
 use dlock::{Backoff, Instant, Runtime};
 use futures_util::future::BoxFuture;
+use resource::Fencing;
 use resource::client::Client;
-use resource::jobs::{JobRecord, JobWorker, Part, ResourceJobs, Task, Terms, enqueue, job_key};
-use sim::Process;
+use resource::jobs::{
+    JobRecord, JobWorker, Part, PostgresJobRecord, PostgresJobs, ResourceJobs, Task, Terms, enqueue, job_key,
+};
+use sim::entropy::Site;
 use sim::faults::Call;
 use sim::world::runtime::SimRuntime;
+use sim::{Process, Span};
 
 use super::given::{Correct, Workplace};
 use super::options::Options;
+use super::postgres::{Connecting, Effects, Unconditional};
 use super::seat::{Yields, lock_key};
-use super::worker::Worker as Spec;
+use super::system::System;
+use super::worker::{JOBS, Worker as Spec, WorkerMode};
 
 /// The most attempts of a job.
 const ATTEMPTS_MAX: u64 = 3;
@@ -28,8 +35,29 @@ pub(super) const JOBS_MAX: u32 = 20;
 /// The longest wait between two looks at the queue.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Works all rounds of a worker with `mode = "jobs"`, with the queue and the record that the functions make
-/// of the correct ones.
+/// Works all rounds of a worker with `mode = "jobs"`, with the correct queue and record of its system.
+pub(crate) fn jobs(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
+    match place.options.system {
+        System::POSTGRES => jobs_on_postgres(place, place.fencing),
+        _ => jobs_with(place, |queue| queue, |record| record),
+    }
+}
+
+/// Works all rounds of a worker with `mode = "jobs"` on PostgreSQL. Without fencing, commits have no
+/// condition.
+pub(crate) fn jobs_on_postgres(place: &Workplace<'_>, fencing: Fencing) -> Option<BoxFuture<'static, ()>> {
+    let key = lock_key(place.options.key_of(place.worker)).ok()?;
+    let (runtime, lease) = (place.runtime.clone(), place.options.ttl_of(place.worker).duration());
+    let connect = || Connecting(place.process.clone());
+    let queue = PostgresJobs::new(key, runtime.clone(), connect());
+    match fencing {
+        Fencing::On => rounds(place, queue, PostgresJobRecord::new(runtime, connect(), lease, Effects)),
+        Fencing::Off => rounds(place, queue, Unconditional::new(place.process, lease)),
+    }
+}
+
+/// Works all rounds of a worker with `mode = "jobs"` on Redis, with the queue and the record that the
+/// functions make of the correct ones.
 pub(crate) fn jobs_with<Q, T>(
     place: &Workplace<'_>,
     queue: impl FnOnce(Queue<SimRuntime>) -> Q,
@@ -43,6 +71,14 @@ where
     let queue = queue(Queue::new(Redis::at(place)?, key));
     let client = Client::new(place.runtime.clone(), place.resource);
     let record = record(ResourceJobs::new(client).with_retry(place.worker.retry_put.then(Default::default)));
+    rounds(place, queue, record)
+}
+
+fn rounds<Q, T>(place: &Workplace<'_>, queue: Q, record: T) -> Option<BoxFuture<'static, ()>>
+where
+    Q: Jobs<Runtime = SimRuntime> + 'static,
+    T: JobRecord + 'static,
+{
     let worker = JobWorker::new(queue, record, terms(place), Yields(place.process.clone()));
     let number = place.options.workers.iter().position(|other| other.name == place.worker.name)?;
     let (process, spec) = (place.process.clone(), place.worker.clone());
@@ -56,6 +92,22 @@ where
             working.process.sleep(working.spec.think.duration()).await;
         }
     }))
+}
+
+/// Makes all workers those of a queue, whose jobs are stored by the first one.
+pub(crate) fn work_on_jobs(options: &mut Options, site: &mut Site) {
+    (options.permits, options.readers, options.tls) = (None, false, false);
+    options.cron = Default::default();
+    for (number, worker) in options.workers.iter_mut().enumerate() {
+        let Spec { name, starts, rounds, think, deadline, work, ttl, renew, writes, retry_put, .. } =
+            worker.clone();
+        let jobs = (number == 0).then(|| 1 + site.below(3) as u32);
+        let fails = Some(1).filter(|_| site.chance(0.1));
+        let (mode, deadline) = (WorkerMode::new(JOBS), deadline.min(Span::from_secs(5)));
+        // The last round finds that no job is left.
+        let own = Spec { name, mode, starts, rounds: rounds + 1, think, deadline, work, ..Spec::default() };
+        *worker = Spec { ttl, renew, writes, retry_put, jobs, fails, ..own };
+    }
 }
 
 /// Returns the numbers of the jobs that the worker with this index stores.

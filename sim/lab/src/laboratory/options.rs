@@ -4,7 +4,7 @@ use history::Capacity;
 use serde::{Deserialize, Serialize};
 use sim::{Schedule, Span};
 
-use super::cron::Cron;
+use super::cron::{Cron, TickStore};
 use super::default::is_default;
 use super::servers::{Etcd, Redis, Resource};
 use super::system::System;
@@ -103,6 +103,11 @@ impl Options {
     pub(super) fn tables(&self) -> impl Iterator<Item = &'static str> {
         let set = [("etcd", !is_default(&self.etcd)), ("redis", !is_default(&self.redis))];
         set.into_iter().filter_map(|(table, is_set)| is_set.then_some(table))
+    }
+
+    /// Returns true if the world has a PostgreSQL server: for the record of a cron, or for the job queue.
+    pub fn has_postgres(&self) -> bool {
+        self.system == System::POSTGRES || self.cron.record == TickStore::Postgres
     }
 
     /// Returns the worker with this name.

@@ -37,6 +37,7 @@ history::names! {
         /// Lock server: a lease was deleted by a client.
         Deleted = "deleted",
         /// Resource: a write was accepted, durably if the store is durable; its answer is still to be sent.
+        /// PostgreSQL: the row of a tick's or a job's effect is committed.
         Accepted = "accepted",
         /// Resource: a repeated write was recognised; its first answer is about to be sent again.
         Repeated = "repeated",
@@ -99,6 +100,8 @@ history::names! {
         ZooKeeper = "zookeeper",
         /// A lock server of any other system.
         Server = "server",
+        /// The PostgreSQL server, which has the record of a cron or the job queue.
+        Postgres = "postgres",
         /// The protected resource.
         Resource = "resource",
     }
@@ -114,6 +117,7 @@ impl Point {
     pub fn applies_to(self, kind: ProcessKind) -> bool {
         match kind {
             ProcessKind::Worker => self <= Self::Lost,
+            ProcessKind::Postgres => self == Self::Accepted,
             ProcessKind::Resource => self == Self::Read || (Self::Accepted..=Self::Claimed).contains(&self),
             ProcessKind::Redis | ProcessKind::Replica => self.is_lease_event() || self.is_command(),
             ProcessKind::Etcd | ProcessKind::ZooKeeper | ProcessKind::Server => self.is_lease_event(),
@@ -140,7 +144,7 @@ impl AsRef<str> for Point {
 impl ProcessKind {
     /// Returns true if a process of this kind is a lock server.
     pub fn is_server(self) -> bool {
-        !matches!(self, Self::Worker | Self::Resource)
+        !matches!(self, Self::Worker | Self::Resource | Self::Postgres)
     }
 
     /// Returns the noun for a process of this kind, with its article.
@@ -152,6 +156,7 @@ impl ProcessKind {
             Self::Etcd => "an etcd member",
             Self::ZooKeeper => "a ZooKeeper server",
             Self::Server => "a lock server",
+            Self::Postgres => "the PostgreSQL server",
             Self::Resource => "the resource",
         }
     }

@@ -2,12 +2,14 @@
 
 use super::options::{Options, RESOURCE};
 use super::point::ProcessKind;
+use super::postgres::POSTGRES;
 
 impl Options {
-    /// Returns the names of all processes: workers, lock servers, then the resource.
+    /// Returns the names of all processes: workers, lock servers, PostgreSQL, then the resource.
     pub fn processes(&self) -> Vec<String> {
         let workers = self.workers.iter().map(|worker| worker.name.clone());
-        workers.chain(self.servers()).chain([RESOURCE.to_owned()]).collect()
+        let postgres = self.has_postgres().then(|| POSTGRES.to_owned());
+        workers.chain(self.servers()).chain(postgres).chain([RESOURCE.to_owned()]).collect()
     }
 
     /// Returns the names of the lock servers.
@@ -28,6 +30,9 @@ impl Options {
         }
         if name == RESOURCE {
             return Some(ProcessKind::Resource);
+        }
+        if name == POSTGRES && self.has_postgres() {
+            return Some(ProcessKind::Postgres);
         }
         let system = self.system.get();
         if let Some((_, kind)) = system.cluster().filter(|(cluster, _)| *cluster == name) {

@@ -9,7 +9,6 @@ use dlock::election::Election;
 use dlock::{Backend, Lock, LockKey, Runtime};
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
-use resource::cron::ResourceTicks;
 use resource::fence::cron::Ticks;
 use resource::worker::{Job, Reading, Worker};
 use sim::faults::Call;
@@ -18,6 +17,7 @@ use sim::world::runtime::SimRuntime;
 use super::firings::Firings;
 use super::flights::Flights;
 use super::seat::{RESOURCE_ADDRESS, Seat, Yields, lock_key};
+use super::ticks::TickRecord;
 use super::worker::{ReadMode, ReleaseMode, Worker as Spec};
 
 /// Boxes `future`, so that neither the future nor the stack of its polls is part of the caller. Otherwise a
@@ -37,15 +37,15 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
     if spec.flies() {
         return fly(seat, &lock, first).await;
     }
-    let client = Client::new(process.runtime(), RESOURCE_ADDRESS);
     if spec.fires() {
-        let ticks = ResourceTicks::new(client).with_retry(spec.retry_put.then(Retry::default));
+        let ticks = TickRecord::at(&seat.workplace(Vec::new()));
         let pauses = Yields(process.clone());
         let firings = Firings::new((process, options, spec), lock, first.clone(), ticks, pauses);
         return if let Some(firings) = firings {
             fire(seat, firings).await
         };
     }
+    let client = Client::new(process.runtime(), RESOURCE_ADDRESS);
     let worker = Worker::new(lock, client, Yields(process.clone()));
     let job = job(first.clone(), spec);
     let election = match spec.leads() || spec.observes() {

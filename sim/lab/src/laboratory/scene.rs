@@ -7,6 +7,7 @@ use sim::{Schedule, Span};
 
 use super::options::Options;
 use super::point::{Point, ProcessKind};
+use super::postgres::GREETING;
 use super::servers::{Durability, Store};
 use super::system::System;
 use super::worker::ReleaseMode;
@@ -27,8 +28,14 @@ impl LabScene<'_> {
         self.options.system.get().durability(&self.options)
     }
 
+    /// Returns true for a lock server.
     fn is_server(&self, process: &str) -> bool {
         self.options.kind_of(process).is_some_and(ProcessKind::is_server)
+    }
+
+    /// Returns true for the PostgreSQL server, whose disk has all that it has acknowledged.
+    fn is_postgres(&self, process: &str) -> bool {
+        self.options.kind_of(process) == Some(ProcessKind::Postgres)
     }
 }
 
@@ -54,17 +61,22 @@ impl Scene for LabScene<'_> {
             (Some(Role::Client), Some(Role::Client)) => false,
             (Some(Role::Client), _) | (_, Some(Role::Client)) => true,
             (Some(Role::Resource), _) | (_, Some(Role::Resource)) => false,
+            _ if self.is_postgres(from) || self.is_postgres(to) => false,
             // The nodes of Redlock are independent.
             _ => self.options.system.get().has_links(),
         };
         if is_link {
             return Ok(());
         }
-        Err("workers talk to lock servers and to the resource, and lock servers of a cluster to each other"
+        Err("workers talk to lock servers, to PostgreSQL and to the resource, and lock servers of a cluster \
+             to each other"
             .into())
     }
 
     fn needs_no_greeting(&self, server: &str) -> Result<(), String> {
+        if self.is_postgres(server) {
+            return Err(GREETING.to_owned());
+        }
         let hosts = self.options.system.get().hosts(&self.options, &[]);
         let host = hosts.iter().find(|(name, _)| name == server);
         host.and_then(|(_, host)| host.greeting()).map_or(Ok(()), |greeting| Err(greeting.to_owned()))
@@ -76,7 +88,7 @@ impl Scene for LabScene<'_> {
             Some(ProcessKind::Resource) if self.options.resource.store == Store::Memory => {
                 Err("resource.store = \"memory\"".into())
             }
-            Some(ProcessKind::Resource) | None => Ok(()),
+            Some(ProcessKind::Resource | ProcessKind::Postgres) | None => Ok(()),
             Some(_) => match self.durability() {
                 Durability::None(why) => Err(why.into()),
                 _ => Ok(()),
@@ -166,6 +178,9 @@ impl Scene for LabScene<'_> {
     }
 
     fn points_of_reply(&self, process: &str) -> Vec<String> {
+        if self.is_postgres(process) {
+            return names([Point::Accepted]);
+        }
         let last = if self.has_leader() { Point::Granted } else { Point::EvalSha };
         match Scene::role(self, process) {
             Some(Role::Resource) => names([Point::Accepted]),
@@ -173,8 +188,9 @@ impl Scene for LabScene<'_> {
         }
     }
 
-    fn may_lose_power(&self, _: &str) -> bool {
-        matches!(self.durability(), Durability::Written | Durability::Acknowledged)
+    fn may_lose_power(&self, process: &str) -> bool {
+        self.is_postgres(process)
+            || matches!(self.durability(), Durability::Written | Durability::Acknowledged)
     }
 }
 

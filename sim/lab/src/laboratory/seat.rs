@@ -4,6 +4,7 @@ use std::future::Future;
 
 use dlock::{AnyBackend, Backoff, DriftMargin, LockKey, Runtime};
 use futures_util::future::BoxFuture;
+use resource::Fencing;
 use resource::worker::{Droppable, Pauses, Step};
 use sim::Process;
 use sim::faults::Call;
@@ -26,6 +27,8 @@ pub(super) struct Seat<'a> {
     pub(super) number: usize,
     /// The user's lock and rounds in place of the laboratory's own, if any.
     pub(super) given: &'a Given,
+    /// Whether statements in PostgreSQL check tokens.
+    pub(super) fencing: Fencing,
 }
 
 impl Seat<'_> {
@@ -73,6 +76,7 @@ impl Seat<'_> {
             servers,
             lock: self.lock_options(),
             resource: RESOURCE_ADDRESS,
+            fencing: self.fencing,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use sim::Span;
 
-use super::cron::Cron;
+use super::cron::{Cron, TickStore};
 use super::options::Options;
 use super::servers::Resource;
 use super::worker::{Worker, WorkerMode};
@@ -66,6 +66,7 @@ fn simpler_servers(options: &Options) -> Vec<Options> {
     smaller.push(Options { waiters_max: None, ..options.clone() });
     smaller.push(without_readers(options));
     smaller.push(Options { cron: Cron::default(), ..options.clone() });
+    smaller.push(Options { cron: Cron { record: TickStore::default(), ..options.cron }, ..options.clone() });
     smaller.push(Options { drift_margin: None, ..options.clone() });
     smaller.push(Options { within: None, ..options.clone() });
     smaller

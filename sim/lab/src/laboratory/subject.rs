@@ -213,9 +213,9 @@ impl Subject for Lab {
         let shared = Arc::new(options.clone());
         for (number, worker) in options.workers.iter().enumerate() {
             let options = Arc::clone(&shared);
-            let given = self.given.clone();
+            let (given, fencing) = (self.given.clone(), self.arm.fencing());
             sim.process(&worker.name, move |process| {
-                workloads::main(process, Arc::clone(&options), number, given.clone())
+                workloads::main(process, Arc::clone(&options), number, given.clone(), fencing)
             });
         }
         let stored = self.stored_locks(options)?;

@@ -109,6 +109,7 @@ impl LabScene<'_> {
                 worker.mode.workload()?.never_passes(worker, point)
             }
             ProcessKind::Resource => self.resource_never_passes(point),
+            ProcessKind::Postgres => None,
             _ => self.options.system.get().never_passes(self, process, point),
         }
     }

@@ -1,5 +1,7 @@
-//! R32: the lease of the queue alone says who runs a job, and nobody asks whether it is done: a job whose
-//! worker dies after its commit, and before it has removed the job from the queue, is run again.
+//! R32: the lease of the queue alone says who runs a job. On Redis nobody asks whether the job is done: one
+//! whose worker dies after its commit, and before it has removed the job from the queue, is run again. On
+//! PostgreSQL a job is completed without the condition that the token is still its latest: a worker that was
+//! paused for longer than its lease commits its effect a second time.
 //!
 //! Source: consumers of queues with a visibility timeout, such as Amazon SQS, that take a delivered message
 //! for one that is not done.
@@ -9,8 +11,8 @@ use futures_util::future::BoxFuture;
 use resource::fence::WriteSeq;
 use resource::jobs::{JobGrant, JobRecord, JobRecordError, Part};
 
-use crate::Workplace;
-use crate::kit::{Faultless, jobs_with, rounds_with};
+use crate::kit::{Faultless, jobs_with, jobs_without_tokens, rounds_with};
+use crate::{System, Workplace};
 
 /// A record of jobs that nobody asks.
 struct Unasked<T>(T);
@@ -37,9 +39,10 @@ impl<T: JobRecord> JobRecord for Unasked<T> {
     }
 }
 
-/// Works all rounds of a worker that does not ask whether its job is done.
+/// Works all rounds of a worker that does not ask whether its job is done, or still its own.
 pub(super) fn by_lease(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
     match place.worker.runs_jobs() {
+        true if place.options.system == System::POSTGRES => jobs_without_tokens(place),
         true => jobs_with(place, |queue| queue, Unasked),
         false => rounds_with::<Faultless>(place),
     }

@@ -361,5 +361,6 @@ mutants! {
         from "consumers of Amazon SQS that keep no record", shows [Verdict::RanTwice]
         => Exhibit::own_worker(lease_is_truth::by_lease, pop_and_lose::keep)
             .only_on(System::REDIS)
+            .only_on(System::POSTGRES)
             .suited(pop_and_lose::work_on_jobs),
 }

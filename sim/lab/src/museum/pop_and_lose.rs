@@ -99,7 +99,9 @@ pub(super) fn keep(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
 
 /// Makes all workers those of a queue, unless some are. The first one stores two jobs.
 pub(super) fn work_on_jobs(options: &mut Options) {
-    if options.system != System::REDIS || options.workers.iter().any(Worker::runs_jobs) {
+    if ![System::REDIS, System::POSTGRES].contains(&options.system)
+        || options.workers.iter().any(Worker::runs_jobs)
+    {
         return;
     }
     (options.permits, options.readers, options.cron) = (None, false, Default::default());

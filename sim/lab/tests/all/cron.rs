@@ -1,9 +1,12 @@
 //! A cron on several workers: each tick is committed once, whatever their clocks and the faults do.
 
 use lab::museum::{Museum, Mutant};
-use lab::{Arm, Cron, Lab, MissedMode, Options, ReadMode, ReleaseMode, System, Worker, WorkerMode};
+use lab::{
+    Arm, Cron, Lab, MissedMode, Options, ReadMode, ReleaseMode, System, TickStore, Worker, WorkerMode,
+};
 use lab::{draw_for, run, schedule};
 use sim::explore::violation;
+use sim::faults::{Crash, Fault, Trigger};
 use sim::{Kind, Report, Schedule, Span, VerdictKind};
 
 use crate::support::case;
@@ -23,6 +26,17 @@ fn firing(mut schedule: Schedule<Options>, seed: u64) -> Schedule<Options> {
         (worker.read, worker.release, worker.writes) = (ReadMode::None, ReleaseMode::Script, 1);
     }
     schedule.limit = schedule.limit.times(2);
+    schedule
+}
+
+/// Puts the record of ticks into PostgreSQL, which loses power once in every other schedule.
+fn in_postgres(mut schedule: Schedule<Options>, seed: u64) -> Schedule<Options> {
+    schedule.options.cron.record = TickStore::Postgres;
+    if seed % 2 == 0 {
+        let (process, restart_after) = ("postgres".to_owned(), Some(Span::from_millis(300)));
+        let crash = Crash { process, power_loss: true, restart_after };
+        schedule.faults.push(Fault::new(Trigger::after("postgres", "accepted"), crash));
+    }
     schedule
 }
 
@@ -57,11 +71,35 @@ fn workers_that_fire_break_nothing_under_faults() {
 }
 
 #[test]
+fn ticks_in_postgresql_break_nothing_under_faults() {
+    for system in System::without_examples() {
+        let mut ticks = 0;
+        for seed in 0..SCHEDULES / 2 {
+            let schedule = in_postgres(firing(draw_for(system, seed), seed), seed);
+            let report = run(&schedule, Arm::Fenced, seed).unwrap();
+            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
+            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            ticks += done(&report).len();
+        }
+        assert!(ticks > 0, "{system}: no tick");
+    }
+}
+
+#[test]
 fn a_lock_alone_runs_ticks_twice_on_every_system() {
+    lock_alone_runs_ticks_twice(SCHEDULES, |schedule, _| schedule);
+}
+
+#[test]
+fn a_lock_alone_runs_ticks_of_postgresql_twice() {
+    lock_alone_runs_ticks_twice(SCHEDULES / 2, in_postgres);
+}
+
+fn lock_alone_runs_ticks_twice(schedules: u64, store: impl Fn(Schedule<Options>, u64) -> Schedule<Options>) {
     for system in System::without_examples() {
         let (mut twice, mut twin_twice) = (0, 0);
-        for seed in 0..SCHEDULES {
-            let schedule = firing(draw_for(system, seed), seed);
+        for seed in 0..schedules {
+            let schedule = store(firing(draw_for(system, seed), seed), seed);
             let mistaken = Museum::new(Arm::Fenced).with(Mutant::LockOnlyCron);
             let ran_twice = |museum: &Museum| {
                 let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();

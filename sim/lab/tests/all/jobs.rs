@@ -51,15 +51,46 @@ fn replay(name: &str) -> &'static Report {
 
 #[test]
 fn workers_of_a_queue_break_nothing_under_faults() {
-    let mut jobs = 0;
-    for seed in 0..SCHEDULES {
-        let schedule = working(draw_for(System::REDIS, seed));
-        let report = run(&schedule, Arm::Fenced, seed).unwrap();
-        let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
-        assert_eq!(broken, None, "seed {seed}:\n{}", report.trace());
-        jobs += done(&report).len() as u64;
+    for system in [System::REDIS, System::POSTGRES] {
+        let mut jobs = 0;
+        for seed in 0..SCHEDULES {
+            let schedule = working(draw_for(system, seed));
+            let report = run(&schedule, Arm::Fenced, seed).unwrap();
+            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
+            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            jobs += done(&report).len() as u64;
+        }
+        assert!(jobs > SCHEDULES, "{system}: {jobs} jobs");
     }
-    assert!(jobs > SCHEDULES, "{jobs} jobs");
+}
+
+#[test]
+fn a_lease_without_its_token_completes_a_job_twice_on_postgresql() {
+    let schedule = &case("jobs-postgres-pause").schedule;
+    let mistaken = Museum::new(Arm::Fenced).with(Mutant::LeaseIsTruth);
+    let verdicts = |museum: &Museum| sim::sim::run(museum, schedule).unwrap().kinds();
+    let kinds = verdicts(&mistaken);
+    assert!(kinds.contains(&VerdictKind::RanTwice), "{kinds:?}");
+    let kinds = verdicts(&mistaken.twin());
+    assert!(kinds.is_empty(), "{kinds:?}");
+}
+
+#[test]
+fn a_queue_in_postgresql_keeps_its_jobs_without_power() {
+    let report = replay("jobs-postgres-power-loss");
+    assert_eq!(report.faults_struck(), 1, "{}", report.trace());
+    let mut jobs: Vec<_> = report.events.iter().filter_map(effect).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    assert_eq!(jobs.len(), 2, "{}", report.trace());
+}
+
+/// Returns the key of a job of which a part is committed.
+fn effect(event: &history::Event) -> Option<&str> {
+    match &event.kind {
+        Kind::WriteAccepted { key, .. } => Some(key.as_str()),
+        _ => None,
+    }
 }
 
 #[test]
@@ -100,7 +131,12 @@ fn options_that_do_not_fit_are_refused() {
         run(&schedule, Arm::Fenced, 1).unwrap_err().to_string()
     };
     let cases = [
-        (System::ETCD, a.clone(), "needs the system `redis`, where the queue is, not `etcd`"),
+        (System::ETCD, a.clone(), "needs a queue: the system `redis` or `postgres`, not `etcd`"),
+        (
+            System::POSTGRES,
+            Worker::new("a"),
+            "`mode = \"lock\"` of `a`: `postgres` has a job queue and no lock: write mode = \"jobs\"",
+        ),
         (System::REDIS, Worker { jobs: Some(21), ..a.clone() }, "`jobs` of `a`: it must be 1 to 20"),
         (System::REDIS, Worker { read: ReadMode::Fenced, ..a.clone() }, "`read` does not apply"),
         (System::REDIS, Worker { check: false, ..a.clone() }, "`check` does not apply"),

@@ -146,8 +146,13 @@ fn kept_schedules_and_a_short_search_meet_every_probe() {
     for (_, schedule) in lab::corpus::load(&root().join("seeds/museum")).unwrap() {
         probes.add(&lab::museum::run(&schedule, Arm::Fenced, schedule.seed).unwrap().probes);
     }
-    let missed: Vec<_> =
-        probes.iter().filter(|seen| !seen.is_met()).map(|seen| seen.name.to_owned()).collect();
+    // The laboratory uses a part of PostgreSQL's protocol: the tests of the simulated server use the rest.
+    let is_of_lab = |seen: &Seen<'_>| !seen.file.contains("servers/postgres/");
+    let missed: Vec<_> = probes
+        .iter()
+        .filter(|seen| !seen.is_met() && is_of_lab(seen))
+        .map(|seen| seen.name.to_owned())
+        .collect();
     assert!(missed.is_empty(), "keep a schedule that meets it, or remove the probe: {}", missed.join(", "));
 }
 

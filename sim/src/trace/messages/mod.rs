@@ -2,7 +2,7 @@
 //!
 //! `flow.rs` is one direction of a connection, `handshake.rs` the opening of one, `words.rs` shortens texts.
 //! Each protocol has a file or a folder and a row in `PROTOCOLS`: `resp/` (Redis), `http.rs` (the resource),
-//! `grpc/` (etcd) and `zookeeper.rs`; `raw.rs` is for all others, and for those whose feature is off. A
+//! `grpc/` (etcd), `postgres/` and `zookeeper.rs`; `raw.rs` is for all others, and for those whose feature is off. A
 //! protocol splits both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
 
 mod flow;
@@ -10,6 +10,8 @@ mod flow;
 mod grpc;
 mod handshake;
 mod http;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod raw;
 mod resp;
 mod words;
@@ -60,6 +62,8 @@ static PROTOCOLS: &[&Protocol] = &[
     &http::PROTOCOL,
     #[cfg(feature = "etcd")]
     &grpc::PROTOCOL,
+    #[cfg(feature = "postgres")]
+    &postgres::PROTOCOL,
     #[cfg(feature = "zookeeper")]
     &zookeeper::PROTOCOL,
 ];

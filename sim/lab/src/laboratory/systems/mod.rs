@@ -26,6 +26,7 @@ use super::system::System;
 use super::wider::Wider;
 
 mod etcd;
+mod postgres;
 mod redis;
 mod redlock;
 mod tls;
@@ -34,7 +35,7 @@ mod zookeeper;
 
 /// All lock systems, in the order in which tables list them.
 static SYSTEMS: &[&dyn LockSystem] =
-    &[&redis::One, &redlock::Majority, &etcd::Cluster, &zookeeper::Ensemble, &toy::Toy];
+    &[&redis::One, &redlock::Majority, &etcd::Cluster, &zookeeper::Ensemble, &postgres::Queue, &toy::Toy];
 
 impl System {
     /// Returns all systems.
@@ -42,7 +43,7 @@ impl System {
         SYSTEMS.iter().map(|system| system.name())
     }
 
-    /// Returns all systems but the examples.
+    /// Returns all systems of locks but the examples.
     pub fn without_examples() -> impl Iterator<Item = Self> {
         SYSTEMS.iter().filter(|system| !system.is_example()).map(|system| system.name())
     }
@@ -128,7 +129,7 @@ pub(super) trait LockSystem: Sync {
     /// Returns its name for people, with the number of servers of the small workload.
     fn title(&self) -> &'static str;
 
-    /// Returns true if it is an example, which is not drawn, compared or searched with the others.
+    /// Returns true if it is not drawn, compared or searched with the others: an example, or no lock.
     fn is_example(&self) -> bool {
         false
     }
@@ -297,6 +298,11 @@ pub(super) trait LockSystem: Sync {
     /// Draws the options of the servers. `redis` has the drawn options of a single Redis.
     fn draw(&self, site: &mut Site, redis: RedisServers, options: &mut Options) {
         let _ = (site, redis, options);
+    }
+
+    /// Changes drawn options that the system can't have.
+    fn suit(&self, options: &mut Options, site: &mut Site) {
+        let _ = (options, site);
     }
 
     /// Returns the rarer changes of its options that searches draw.

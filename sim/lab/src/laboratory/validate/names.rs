@@ -53,6 +53,7 @@ fn reserved(name: &str) -> Option<&'static str> {
         NETWORK => Some("the network"),
         "harness" => Some("the simulator itself"),
         _ if name == ProcessKind::Resource.name() => Some(ProcessKind::Resource.noun()),
+        _ if name == ProcessKind::Postgres.name() => Some(ProcessKind::Postgres.noun()),
         _ => servers.into_iter().find(is_server).map(|kind| kind.noun()).or_else(|| {
             let is_other = |server: &String| name.strip_prefix(server.as_str()).is_some_and(is_number);
             SERVERS.iter().any(is_other).then(|| ProcessKind::Server.noun())

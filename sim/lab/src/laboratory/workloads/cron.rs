@@ -1,5 +1,5 @@
-//! A cron: a worker fires by its own clock, and commits each tick that is due at the resource, with the token
-//! of its grant. Each tick is to run once.
+//! A cron: a worker fires by its own clock, and commits each tick that is due at the resource or in
+//! PostgreSQL, with the token of its grant. Each tick is to run once.
 
 use futures_util::future::BoxFuture;
 use sim::entropy::Site;
@@ -73,7 +73,7 @@ impl Workload for Firing {
 fn fire(options: &mut Options, site: &mut Site) {
     let every = Span::from_millis(site.one_of(&[500, 1000, 2000]));
     let late_max = site.one_of(&[None, Some(Span::from_millis(300)), Some(every.times(2))]);
-    options.cron = Cron { every, late_max, missed: site.one_of(MissedMode::ALL), limit: None };
+    options.cron = Cron { every, late_max, missed: site.one_of(MissedMode::ALL), ..Cron::default() };
     for worker in options.workers.iter_mut().filter(|worker| worker.mode == WorkerMode::default()) {
         worker.mode = WorkerMode::new(CRON);
         (worker.read, worker.release, worker.writes) = (ReadMode::None, ReleaseMode::Script, 1);

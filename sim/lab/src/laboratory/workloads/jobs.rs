@@ -1,18 +1,17 @@
-//! A job queue: a worker stores jobs, claims one job a round, and commits it at the resource with the token
-//! of the claim. Each job is to take effect once.
+//! A job queue: a worker stores jobs, claims one job a round, and commits it at the resource or in
+//! PostgreSQL, with the token of the claim. Each job is to take effect once.
 
 use futures_util::future::BoxFuture;
-use sim::entropy::Site;
-use sim::{FieldPath, Invalid, Span};
+use sim::{FieldPath, Invalid};
 
-use super::super::jobs::{JOBS_MAX, jobs_with};
+use super::super::jobs::{JOBS_MAX, jobs, work_on_jobs};
 use super::super::options::Options;
 use super::super::point::Point;
 use super::super::rounds::apart;
 use super::super::seat::Seat;
 use super::super::system::System;
 use super::super::wider::Wider;
-use super::super::worker::{JOBS, Worker, WorkerMode};
+use super::super::worker::{JOBS, Worker};
 use super::Workload;
 
 /// The workload `jobs`.
@@ -33,9 +32,9 @@ impl Workload for Working {
 
     fn check(&self, path: &FieldPath, worker: &Worker, options: &Options) -> Result<(), Invalid> {
         let name = &worker.name;
-        if options.system != System::REDIS {
+        if ![System::REDIS, System::POSTGRES].contains(&options.system) {
             let problem = format!(
-                "`mode = \"{JOBS}\"` of `{name}` needs the system `redis`, where the queue is, not `{}`",
+                "`mode = \"{JOBS}\"` of `{name}` needs a queue: the system `redis` or `postgres`, not `{}`",
                 options.system
             );
             return Err(path.key("mode").says(problem));
@@ -85,7 +84,7 @@ impl Workload for Working {
     }
 
     fn wider(&self) -> &'static [Wider] {
-        const { &[Wider::new("jobs", 0.04, work)] }
+        const { &[Wider::new("jobs", 0.04, work_on_jobs)] }
     }
 
     fn rounds<'a>(&self, seat: Seat<'a>) -> BoxFuture<'a, ()> {
@@ -94,24 +93,6 @@ impl Workload for Working {
             return rounds;
         }
         // The schedule was validated, so the queue can use the server.
-        let rounds = jobs_with(&seat.workplace(addresses()), |queue| queue, |record| record);
-        rounds.unwrap_or_else(|| apart(std::future::ready(())))
-    }
-}
-
-/// Makes all workers those of a queue, whose jobs are stored by the first one.
-fn work(options: &mut Options, site: &mut Site) {
-    (options.permits, options.readers, options.tls) = (None, false, false);
-    options.cron = Default::default();
-    for (number, worker) in options.workers.iter_mut().enumerate() {
-        let Worker { name, starts, rounds, think, deadline, work, ttl, renew, writes, retry_put, .. } =
-            worker.clone();
-        let jobs = (number == 0).then(|| 1 + site.below(3) as u32);
-        let fails = Some(1).filter(|_| site.chance(0.1));
-        let (mode, deadline) = (WorkerMode::new(JOBS), deadline.min(Span::from_secs(5)));
-        // The last round finds that no job is left.
-        let own =
-            Worker { name, mode, starts, rounds: rounds + 1, think, deadline, work, ..Worker::default() };
-        *worker = Worker { ttl, renew, writes, retry_put, jobs, fails, ..own };
+        jobs(&seat.workplace(addresses())).unwrap_or_else(|| apart(std::future::ready(())))
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use resource::Fencing;
 use sim::{FieldPath, Invalid, Process};
 
 use super::given::Given;
@@ -105,10 +106,16 @@ impl Worker {
 }
 
 /// Runs the worker `number`: waits for its start, then works all its rounds.
-pub(super) async fn main(process: Process, options: Arc<Options>, number: usize, given: Given) {
+pub(super) async fn main(
+    process: Process,
+    options: Arc<Options>,
+    number: usize,
+    given: Given,
+    fencing: Fencing,
+) {
     let spec = &options.workers[number];
     process.sleep(spec.starts.duration()).await;
-    let seat = Seat { process: &process, options: &options, spec, number, given: &given };
+    let seat = Seat { process: &process, options: &options, spec, number, given: &given, fencing };
     // The schedule was validated, so there is a workload of that name.
     if let Some(workload) = spec.mode.workload() {
         workload.rounds(seat).await;

@@ -9,7 +9,7 @@ use sim::Schedule;
 use crate::support::{case, corpus};
 
 /// The schedules whose traces are kept: short ones that together have every system and every kind of fault.
-const READ: [&str; 22] = [
+const READ: [&str; 23] = [
     // One Redis: pauses, a crash, a clean stop, a lost reply, a delay, a failover, dropped acquires.
     "gc-pause",
     "token-order",
@@ -29,6 +29,8 @@ const READ: [&str; 22] = [
     "exercise-3-shutdown",
     // Updates without a lock.
     "cas-low-contention",
+    // A job queue in PostgreSQL.
+    "jobs-postgres-pause",
     // Five Redis: partitions, and clocks that step, run fast or are slewed.
     "gc-pause-redlock",
     "redlock-clock-jump",

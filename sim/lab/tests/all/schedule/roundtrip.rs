@@ -5,7 +5,7 @@ use std::sync::Arc;
 use history::{VerdictKind as Verdict, WriteBy as Write};
 use lab::{
     Cron, Etcd, MissedMode, Options, Persistence, Point, ProcessKind, ReadMode, Recipe, Redis, ReleaseMode,
-    Resource, Store, System, Tokens, Version, Waiting, Worker, WorkerMode,
+    Resource, Store, System, TickStore, Tokens, Version, Waiting, Worker, WorkerMode,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option::of;
@@ -223,8 +223,14 @@ fn core() -> impl Strategy<Value = CorePhase> {
 }
 
 fn cron() -> impl Strategy<Value = Cron> {
-    let fields = (span(), of(span()), select(MissedMode::ALL), of(any::<u32>()));
-    fields.prop_map(|(every, late_max, missed, limit)| Cron { every, late_max, missed, limit })
+    let fields = (select(TickStore::ALL), span(), of(span()), select(MissedMode::ALL), of(any::<u32>()));
+    fields.prop_map(|(record, every, late_max, missed, limit)| Cron {
+        record,
+        every,
+        late_max,
+        missed,
+        limit,
+    })
 }
 
 fn schedule() -> impl Strategy<Value = Schedule<Options>> {

@@ -224,8 +224,8 @@ fn a_process_can_end_for_good_only_once() {
 
 #[test]
 fn faults_on_impossible_links_are_refused() {
-    let links =
-        "workers talk to lock servers and to the resource, and lock servers of a cluster to each other";
+    let links = "workers talk to lock servers, to PostgreSQL and to the resource, and lock servers of a \
+                 cluster to each other";
     let link = |link: &str| format!("what = {{ cut = {link} }}");
     refused(WHAT, &link(r#"["a", "b"]"#), &format!("24: there is no link from `a` to `b`: {links}"));
     let none = format!("24: there is no link from `redis-1` to `resource`: {links}");

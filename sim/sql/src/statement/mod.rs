@@ -1,0 +1,6 @@
+//! Statements that change the catalog.
+
+mod columns;
+mod ddl;
+mod indexes;
+mod table;

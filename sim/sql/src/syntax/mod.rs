@@ -1,0 +1,4 @@
+//! Text as statements.
+
+pub(crate) mod parse;
+pub(crate) mod utility;
