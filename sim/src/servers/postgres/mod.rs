@@ -14,14 +14,13 @@
 //! PostgreSQL does, which keeps it in its memory until then.
 
 // `frontend` and `backend` are the messages, `value` the formats of values, `log` the disk; `core` runs
-// statements, `connection` is the wire, with `login`, `query` (the simple protocol), `extended` and `wait` (statements that
-// wait); `host` starts and stops a server.
+// statements, `connection` is the wire, with `login`, `query` (the simple protocol), `extended` and `wait`
+// (statements that wait); `host` starts and stops a server.
 
 mod backend;
 mod connection;
 mod core;
 mod extended;
-#[doc(hidden)]
 pub(crate) mod frontend;
 mod host;
 mod log;
@@ -169,8 +168,8 @@ impl<M: Machine> Server<M> {
         Clocks { wall: Now { unix_micros }, monotonic: machine.monotonic_nanos() }
     }
 
-    /// Calls `act` with the shared state and the clocks, then passes the points of the session's statements to
-    /// the machine.
+    /// Calls `act` with the shared state and the clocks, then passes the points of the session's statements
+    /// to the machine.
     fn act<T>(&self, session: SessionId, act: impl FnOnce(&mut Core, Clocks) -> T) -> T {
         let clocks = self.clocks();
         let (outcome, points, is_due) = {
