@@ -85,6 +85,9 @@ pub fn zookeeper<S: Into<String>>(
 /// `host:port`. Its user, its database and its options are those of `config`; the addresses and timeouts in
 /// it are ignored, since those need a tokio runtime: wrap calls in [`dlock::timeout_at`].
 ///
+/// The crate numbers its statements in a static: messages of a second run in the same program name them
+/// otherwise ([`Sim::in_own_process`](crate::Sim::in_own_process) helps), and the history is the same.
+///
 /// The connection's future runs in the process, and drops notifications. To get them, give the future of
 /// [`Config::connect_raw`](tokio_postgres::Config::connect_raw) a stream of [`Process::connect`] and poll its
 /// messages.

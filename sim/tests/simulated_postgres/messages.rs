@@ -4,8 +4,8 @@ use sim::servers::postgres::PostgresHost;
 
 use super::{JOBS, connect, world};
 
-/// Returns the messages of a session between `a` and the server, with `#` for the numbers of statements, which
-/// the client counts in the whole program, and of the server's process.
+/// Returns the messages of a session between `a` and the server, with `#` for the numbers of statements,
+/// which the client counts in the whole program, and of the server's process.
 fn messages() -> Vec<String> {
     let mut sim = world(PostgresHost::new().preset(JOBS));
     sim.record_messages();
@@ -56,7 +56,8 @@ fn a_session_reads_as_statements_and_their_answers() {
         "db: closed",
         "db: BEGIN, 1 column, (a), SELECT 1, in a transaction",
         "a: Query \"INSERT INTO jobs VALUES (1)\"",
-        "db: (error) 23505 duplicate key value violates unique constraint \"jobs_pkey\", in a failed transaction",
+        "db: (error) 23505 duplicate key value violates unique constraint \"jobs_pkey\", in a failed \
+         transaction",
     ];
     assert_eq!(messages, expected);
 }

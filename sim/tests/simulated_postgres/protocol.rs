@@ -121,7 +121,8 @@ fn says(answers: &[u8], text: &str) -> bool {
 #[test]
 fn an_error_skips_all_messages_up_to_sync() {
     // Execute of a portal that is not there; Bind and a query are skipped; Sync; a query.
-    let bytes = b"E\0\0\0\x0ax\0\0\0\0\0B\0\0\0\x0c\0\0\0\0\0\0\0\0Q\0\0\0\x0dSELECT 1\0S\0\0\0\x04Q\0\0\0\x0dSELECT 1\0";
+    let bytes = b"E\0\0\0\x0ax\0\0\0\0\0B\0\0\0\x0c\0\0\0\0\0\0\0\0Q\0\0\0\x0dSELECT 1\0\
+        S\0\0\0\x04Q\0\0\0\x0dSELECT 1\0";
     let (kinds, answers) = answers(bytes);
     assert_eq!(kinds, "EZTDCZ");
     assert!(says(&answers, "portal \"x\" does not exist"));

@@ -18,7 +18,6 @@ use super::backend::Output;
 use super::core::Interrupt;
 use super::frontend::{Frame, Frontend, FrontendError, Phase};
 use super::portal::Portal;
-use super::wait::after;
 use crate::world::machine::Machine;
 
 /// The size of PostgreSQL's output buffer: answers beyond it are sent before the client asks for them.
@@ -361,6 +360,11 @@ impl<M: Machine, S> Drop for Connection<'_, M, S> {
             self.server.act(session.id, |core, clocks| core.close(session.id, clocks));
         }
     }
+}
+
+/// Returns the time `millis` after `nanos`.
+pub(super) fn after(nanos: u64, millis: u64) -> u64 {
+    nanos.saturating_add(millis.saturating_mul(1_000_000))
 }
 
 /// Completes at the time `nanos` on the monotonic clock; never without one.

@@ -184,7 +184,8 @@ fn check(binding: &Binding, parameters: &[Type], columns: usize) -> Result<(), S
         format!("bind message has {} parameter formats but {given} parameters", formats.len())
     } else if given != needed {
         format!(
-            "bind message supplies {given} parameters, but prepared statement \"{statement}\" requires {needed}"
+            "bind message supplies {given} parameters, but prepared statement \"{statement}\" requires \
+             {needed}"
         )
     } else if results.len() > 1 && results.len() != columns {
         format!("bind message has {} result formats but query has {columns} columns", results.len())

@@ -2,8 +2,8 @@
 //! the SQL that the crate `fencepost-sql` knows.
 //!
 //! There is one database, which clients reach under any name; every user may do everything. Left out on
-//! purpose: COPY, function calls, replication and encryption by the server itself ([`super::tls`] has TLS).
-//! What is left out is refused with an error that names it.
+//! purpose: COPY, function calls and replication, which are refused with an error that names them, and
+//! encryption, which the server declines when a client asks for it.
 //!
 //! A statement that waits for a lock does not read from its connection, as in PostgreSQL
 //! (`client_connection_check_interval` is 0): if the client has left, the server notices it at the next read.
@@ -14,14 +14,13 @@
 //! PostgreSQL does, which keeps it in its memory until then.
 
 // `frontend` and `backend` are the messages, `value` the formats of values, `log` the disk; `core` runs
-// statements, `connection` is the wire, with `login`, `query` (the simple protocol), `extended` and `wait` (statements that
-// wait); `host` starts and stops a server.
+// statements, `connection` is the wire, with `login`, `query` (the simple protocol), `extended` and `wait`
+// (statements that wait); `host` starts and stops a server.
 
 mod backend;
 mod connection;
 mod core;
 mod extended;
-#[doc(hidden)]
 pub(crate) mod frontend;
 mod host;
 mod log;

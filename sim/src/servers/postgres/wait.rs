@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use sql::{SessionId, SqlError, Step};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection::{Connection, End, Session, sleep_until, terminated};
+use super::connection::{Connection, End, Session, after, sleep_until, terminated};
 use super::core::{Interrupt, Statement, Wait};
 use crate::world::machine::Machine;
 
@@ -130,11 +130,6 @@ enum Due {
     Lock,
     Deadlock,
     Sleep,
-}
-
-/// Returns the time `millis` after `nanos`.
-pub(super) fn after(nanos: u64, millis: u64) -> u64 {
-    nanos.saturating_add(millis.saturating_mul(1_000_000))
 }
 
 probes! {
