@@ -1,17 +1,17 @@
 //! Follows the guides `docs/service-on-trial.md` and `docs/test-your-own-lock.md` word for word: writes their
 //! files and runs their commands in a folder beside a link to this checkout.
-//!
-//! `GUIDE_TARGET_DIR=FOLDER` builds in an empty folder, to see how long a reader waits.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test; it runs the guide's commands")]
 
+#[path = "support/shell.rs"]
+mod shell;
 #[path = "support/steps.rs"]
 mod steps;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
+use shell::shell;
 use steps::{Step, steps};
 
 #[test]
@@ -69,16 +69,7 @@ fn without_cargo(printed: &str) -> String {
 
 /// Runs the commands in a shell and returns their output. With `fails`, they must fail.
 fn run(folder: &Path, commands: &str, fails: bool) -> String {
-    let mut shell = Command::new("bash");
-    shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder);
-    // The settings of this test must not reach the crate.
-    for variable in ["RUSTFLAGS", "SEED", "SEEDS", "PROTOC", "CARGO_MANIFEST_DIR"] {
-        shell.env_remove(variable);
-    }
-    // Builds stay in the checkout, so that the next run of this test need not repeat them.
-    let kept = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/guide");
-    shell.env("CARGO_TARGET_DIR", std::env::var_os("GUIDE_TARGET_DIR").map_or_else(kept, PathBuf::from));
-    let output = shell.output().unwrap();
+    let output = shell(folder, commands).output().unwrap();
     let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert_eq!(!output.status.success(), fails, "{commands}\n{}", without_cargo(&printed));
     printed

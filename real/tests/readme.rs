@@ -4,18 +4,20 @@
 
 #[path = "../../dlock/runtime/tests/support/certificates.rs"]
 mod certificates;
+#[path = "support/shell.rs"]
+mod shell;
 #[path = "support/steps.rs"]
 mod steps;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use certificates::Authority;
 use lab::Arm;
 use lab::museum::{self, Museum};
 use real::servers::{Persistence, Redis, Stage, TlsFiles};
+use shell::shell;
 use sim::trace::pcap::pcap;
 use steps::{Step, steps};
 
@@ -40,12 +42,9 @@ fn folder(name: &str) -> PathBuf {
 
 /// Runs commands in a shell and returns their output. They must succeed.
 fn run(folder: &Path, commands: &str) -> String {
-    let mut shell = Command::new("bash");
-    shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder);
-    shell.env_remove("RUSTFLAGS").env_remove("CARGO_MANIFEST_DIR");
+    let mut shell = shell(folder, commands);
     // A build that compiles protobuf files fails, as on a machine without the compiler.
     shell.env("PROTOC", "/no/protobuf/compiler");
-    shell.env("CARGO_TARGET_DIR", root().join("target/readme"));
     let output = shell.output().unwrap();
     let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{commands}\n{printed}");

@@ -195,7 +195,7 @@ fn machines<M: Machine>(options: &Options, stored: &[(StoredLock, &str)]) -> Vec
         let is_replica = kind == ProcessKind::Replica;
         let host = if is_replica {
             let upgraded = options.redis.upgrade.unwrap_or(options.redis.version);
-            host.replica_of(format!("{PRIMARY}:{PORT}")).version(simulated(upgraded))
+            host.replica_of(format!("{PRIMARY}:{PORT}")).version(upgraded.simulated())
         } else {
             host
         };
