@@ -12,6 +12,9 @@
 //! A task is lost if a worker finds that all tasks up to its number are done (`tasks_passed`), while it was
 //! due and has no commit, was not skipped by the policy, and was not given up (`dead`). Of a queue, only the
 //! tasks count that were due before the worker asked (the step `asked`): the answer may be older than a task.
+//! A task is not lost while a worker runs it, which may still commit it: from its start, or from its question
+//! to the queue, until the worker is done with it (the step `released`), finds that none is left, asks again,
+//! or dies. The task stays due then, and is judged when it is passed over again.
 //!
 //! Source: exactly-once effect by a durable transition, Computing Series, part 018, sections 22 and 23;
 //! Helland, "Idempotence Is Not a Medical Condition" (2012).
@@ -32,8 +35,10 @@ pub(super) struct Tasks<'h> {
     announced: BTreeMap<(&'h Name, By<'h>, Option<u64>), (&'h Name, u64)>,
     /// The tasks that writes to other resources commit, by the resource.
     elsewhere: BTreeMap<(&'h Name, By<'h>, Option<u64>), (&'h Name, u64)>,
-    /// The time at which each process asked for the next task of a queue last.
-    asked: BTreeMap<(&'h Name, &'h Name), Nanos>,
+    /// The time at which each process asked each queue for its next task last.
+    asked: BTreeMap<&'h Name, BTreeMap<&'h Name, Nanos>>,
+    /// The queue of which each process may have claimed a task that it has not started yet.
+    claiming: BTreeMap<&'h Name, &'h Name>,
 }
 
 /// The tasks of one key.
@@ -47,6 +52,10 @@ struct Work<'h> {
     due: BTreeMap<u64, (Nanos, &'h Name)>,
     /// The process that started each task last.
     started: BTreeMap<u64, &'h Name>,
+    /// The task that each process runs.
+    running: BTreeMap<&'h Name, u64>,
+    /// The process that died last between its question for a task and the start of that task.
+    dropped: Option<&'h Name>,
     /// The tasks that were given up.
     dead: BTreeSet<u64>,
     /// The runs that have made a verdict.
@@ -79,6 +88,7 @@ impl<'h> Judge<'h> for Tasks<'h> {
                 }
             }
             Kind::TaskStarted { key, owner, token, task } => {
+                self.claiming.remove(&event.process);
                 let run = Run { key, task: *task, by: (owner.as_ref(), *token), at };
                 self.of(key).start(run, &event.process, verdicts);
             }
@@ -110,12 +120,19 @@ impl<'h> Judge<'h> for Tasks<'h> {
                 self.of(key).end(run, &event.process, outcome, verdicts);
             }
             Kind::WorkerStep { step, key: Some(key), .. } if step.as_str() == "asked" => {
-                self.asked.insert((&event.process, key), at);
+                self.stop(&event.process);
+                self.asked.entry(&event.process).or_default().insert(key, at);
+                self.claiming.insert(&event.process, key);
             }
+            Kind::WorkerStep { step, .. } if step.as_str() == "released" => self.stop(&event.process),
+            Kind::ProcessCrashed { .. } => self.die(&event.process),
             Kind::TasksPassed { key, task, outcome } => {
-                let asked = self.asked.get(&(&event.process, key)).copied();
+                self.stop(&event.process);
+                let asked = self.asked.get(&event.process).and_then(|queues| queues.get(key)).copied();
                 let is_skipped = outcome.as_ref().is_some_and(|outcome| outcome.as_str() == "skipped");
-                self.of(key).pass(key, (*task, at, asked), (&event.process, is_skipped), verdicts);
+                let is_claimed = self.claiming.values().any(|of| *of == key);
+                let pass = Pass { last: *task, at, asked, is_skipped, is_claimed };
+                self.of(key).pass(key, pass, &event.process, verdicts);
             }
             _ => {}
         }
@@ -123,9 +140,35 @@ impl<'h> Judge<'h> for Tasks<'h> {
 }
 
 impl<'h> Tasks<'h> {
+    /// Notes that the process has died, maybe with a task that it had claimed.
+    fn die(&mut self, process: &'h Name) {
+        if let Some(queue) = self.claiming.remove(process) {
+            self.of(queue).dropped = Some(process);
+        }
+        self.stop(process);
+    }
+
+    /// Notes that the process has no task any more.
+    fn stop(&mut self, process: &Name) {
+        self.claiming.remove(process);
+        self.works.values_mut().for_each(|work| _ = work.running.remove(process));
+    }
+
     fn of(&mut self, key: &'h Name) -> &mut Work<'h> {
         self.works.entry(key).or_default()
     }
+}
+
+/// An answer that no task up to a number is left.
+struct Pass {
+    last: u64,
+    at: Nanos,
+    /// The time at which the worker had asked, if it did.
+    asked: Option<Nanos>,
+    /// True if the policy skips the tasks.
+    is_skipped: bool,
+    /// True if another worker may have claimed a task, and has not started it yet.
+    is_claimed: bool,
 }
 
 /// A run of a task by the holder of a grant.
@@ -140,6 +183,7 @@ struct Run<'h> {
 impl<'h> Work<'h> {
     fn start(&mut self, run: Run<'h>, process: &'h Name, verdicts: &mut Verdicts) {
         self.started.insert(run.task, process);
+        self.running.insert(process, run.task);
         let committed = self.committed.get(&run.task).filter(|commit| run.by.1 > commit.by.1);
         let Some((commit, acknowledged)) = committed.and_then(|commit| Some((commit, commit.acknowledged?)))
         else {
@@ -192,28 +236,24 @@ impl<'h> Work<'h> {
         }
     }
 
-    /// Ends the tasks up to `last`, of which none is left, and which were due when the process asked.
-    fn pass(
-        &mut self,
-        key: &'h Name,
-        (last, at, asked): (u64, Nanos, Option<Nanos>),
-        (process, is_skipped): (&Name, bool),
-        verdicts: &mut Verdicts,
-    ) {
-        let later = last.checked_add(1).map(|next| self.due.split_off(&next)).unwrap_or_default();
-        let passed = std::mem::replace(&mut self.due, later);
-        let is_asked = |since: Nanos| asked.is_none_or(|asked| since < asked);
-        let (passed, since_then): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            passed.into_iter().partition(|(_, (since, _))| is_asked(*since));
-        self.due.extend(since_then);
+    /// Ends the tasks of an answer to `process`: those that were due when it asked, and that nobody runs.
+    fn pass(&mut self, key: &'h Name, pass: Pass, process: &Name, verdicts: &mut Verdicts) {
+        let Pass { last, at, asked, is_skipped, is_claimed } = pass;
+        let is_run = |task: u64| is_claimed || self.running.values().any(|running| *running == task);
+        let is_over = |task: u64, since: Nanos| {
+            task <= last && asked.is_none_or(|asked| since < asked) && (is_skipped || !is_run(task))
+        };
+        let passed: BTreeMap<_, _> =
+            self.due.extract_if(.., |task, (since, _)| is_over(*task, *since)).collect();
         for (task, (since, by)) in passed.into_iter().filter(|_| !is_skipped) {
             let detail = format!(
                 "task {task} was due at {since} by {by}, and {process} found at {at} that none{} is left: it has \
                  no commit, and no policy skipped it",
                 if last == u64::MAX { String::new() } else { format!(" up to {last}") }
             );
-            // The worker that ran it, and did not commit it, has a part in the loss.
-            let runner = self.started.get(&task).copied().filter(|runner| *runner != process);
+            // The worker that had it, and did not commit it, has a part in the loss.
+            let runner = self.started.get(&task).copied().or(self.dropped);
+            let runner = runner.filter(|runner| *runner != process);
             let processes: Vec<_> = [Some(process), runner].into_iter().flatten().collect();
             verdicts.convict(VerdictKind::TaskLost, at, key, &processes, detail);
         }

@@ -109,8 +109,31 @@ fn a_due_task_that_is_passed_over_is_lost() {
 
 #[test]
 fn the_worker_that_ran_a_lost_task_has_a_part_in_its_loss() {
-    let verdicts = judge([(1, "a", due(7)), (2, "c", started("c", 1, 7)), (3, "b", passed(8, "done"))]);
+    let run =
+        [(1, "a", due(7)), (2, "c", started("c", 1, 7)), (3, "c", Kind::ProcessCrashed { detail: None })];
+    let verdicts = judge(run.into_iter().chain([(4, "b", passed(8, "done"))]));
     assert_eq!(lines(&verdicts), ["task_lost b c"]);
+}
+
+#[test]
+fn a_task_is_not_lost_while_a_worker_has_it() {
+    let step = |step: &str| Kind::WorkerStep { step: step.into(), key: Some(key()), owner: None };
+    let (died, empty) = (Kind::ProcessCrashed { detail: None }, || passed(u64::MAX, "done"));
+    let asked = [(1, "a", due(7)), (2, "c", step("asked"))].to_vec();
+    let started = [asked.clone(), vec![(3, "c", started("c", 1, 7))]].concat();
+    let with = |run: &Vec<_>, then: Vec<_>| lines(&judge([run.clone(), then].concat()));
+    for run in [&asked, &started] {
+        assert_eq!(with(run, vec![(5, "b", empty())]), [""; 0]);
+        // It is lost once the worker is done with it, or dead.
+        for end in [step("released"), empty(), died.clone()] {
+            let then = vec![(5, "b", empty()), (6, "c", end.clone()), (7, "b", empty())];
+            assert_eq!(with(run, then).len(), 1, "{end:?}");
+        }
+    }
+    assert_eq!(with(&asked, vec![(5, "c", died), (6, "b", empty())]), ["task_lost b c"]);
+    // The late commit of a worker that was passed over counts.
+    let late = vec![(5, "b", empty()), (6, "c", sent("c", 1, 7)), (7, "resource", accepted("c", 1, 1))];
+    assert_eq!(with(&[started, late].concat(), vec![(8, "b", empty())]), [""; 0]);
 }
 
 #[test]

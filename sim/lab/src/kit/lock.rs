@@ -130,7 +130,12 @@ impl<B: Correct> Attempt<B> {
 
     /// Opens another correct acquisition of the same claim.
     pub fn another(&self) -> B::Acquisition {
-        self.backend.open(self.claim.clone())
+        self.open(self.claim.clone())
+    }
+
+    /// Opens a correct acquisition of this claim.
+    pub fn open(&self, claim: Claim) -> B::Acquisition {
+        self.backend.open(claim)
     }
 
     /// Returns true if the server may have something of this acquisition without the client knowing it.

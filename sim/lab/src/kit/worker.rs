@@ -22,9 +22,9 @@ use sim::faults::Call;
 use sim::sim::Section;
 use sim::world::runtime::SimRuntime;
 
-use super::Faultless;
 use super::jobs::jobs;
 use super::ticks::firings_on;
+use super::{Faultless, etcd, zookeeper};
 use crate::laboratory::flights::Flights;
 use crate::wire::Wire;
 use crate::{Worker, Workplace};
@@ -46,6 +46,16 @@ pub trait WorkerMistake: Send + Sync + 'static {
     /// Makes the writes of a round. Correct: one, with the token of the grant.
     fn write(hands: &Hands, handle: &Handle<AnyBackend<SimRuntime>>) -> impl Future<Output = ()> + Send {
         hands.put(handle, handle.fence())
+    }
+
+    /// Makes the writes of one of several keys, of which `first` was locked first. Correct: as of one key.
+    fn write_one(
+        hands: &Hands,
+        handle: &Handle<AnyBackend<SimRuntime>>,
+        first: &Handle<AnyBackend<SimRuntime>>,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = first;
+        Self::write(hands, handle)
     }
 
     /// Observes an election until its rounds are over. Correct: the library's observer, one term a round.
@@ -97,6 +107,12 @@ pub struct Hands {
     pub client: Arc<Client<SimRuntime>>,
     /// Sends commands to the first server, if that is a Redis.
     pub wire: Wire<SimRuntime>,
+    /// The addresses of the lock servers.
+    pub servers: Vec<String>,
+    /// Sends requests to the servers, if they are members of etcd.
+    pub etcd: etcd::Plain,
+    /// Sends requests to the servers, if they are a ZooKeeper ensemble.
+    pub zookeeper: zookeeper::Plain,
     /// The key of the resource.
     pub resource: ResourceKey,
     spec: Worker,
@@ -130,6 +146,9 @@ pub fn rounds_on<M: WorkerMistake>(
         process: place.process.clone(),
         client: Arc::new(Client::new(place.runtime.clone(), place.resource)),
         wire: Wire::new(place.runtime.clone(), place.servers.first()?),
+        servers: place.servers.clone(),
+        etcd: etcd::Plain::new(place.runtime.clone(), &place.servers),
+        zookeeper: zookeeper::Plain::new(place.runtime.clone(), &place.servers, place.lock.ttl),
         resource: ResourceKey::try_from(&key).ok()?,
         spec: place.worker.clone(),
     };
@@ -230,13 +249,14 @@ impl Hands {
         self.process.section_with_token(handle.key().name(), handle.fence().as_u64())
     }
 
-    fn deadline(&self) -> dlock::Instant {
+    /// Returns the deadline of a request that begins now.
+    pub fn deadline(&self) -> Instant {
         self.process.now() + self.spec.deadline.duration()
     }
 
     async fn round<M: WorkerMistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
         let Some((handle, section)) = self.enter(lock, key).await else { return };
-        self.work::<M>(&handle).await;
+        self.work::<M>(&handle, &handle).await;
         M::end(self, handle, section).await;
     }
 
@@ -246,10 +266,15 @@ impl Hands {
         self.reach("worked").await;
     }
 
-    async fn work<M: WorkerMistake>(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
+    /// Works and writes under `handle`, one of the leases of a round, of which `first` is the first.
+    async fn work<M: WorkerMistake>(
+        &self,
+        handle: &Handle<AnyBackend<SimRuntime>>,
+        first: &Handle<AnyBackend<SimRuntime>>,
+    ) {
         self.toil().await;
         if handle.is_valid() || !self.spec.check {
-            M::write(self, handle).await;
+            M::write_one(self, handle, first).await;
         }
     }
 
@@ -259,14 +284,32 @@ impl Hands {
         Some(self.flights().begin(key).await?.map_or(0, FencingToken::as_u64))
     }
 
-    /// Computes under the lease of `handle`, and stores the result.
+    /// Looks for a result of `key` above the token `known`, and returns it from the flight. Returns false if
+    /// there is none.
+    pub async fn finds_result(&self, key: &LockKey, known: u64) -> bool {
+        let found = self.flights().results.get(key, self.deadline()).await.ok().flatten();
+        let token = found.map(|result| result.token).filter(|token| token.as_u64() > known);
+        token.map(|token| self.return_result(key, token)).is_some()
+    }
+
+    /// Computes under the lease of `handle`, stores the result, and returns it if the store accepts it.
     pub async fn compute(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
+        if self.store_computed(handle).await {
+            self.return_result(handle.key(), handle.fence());
+        }
+    }
+
+    /// Computes under the lease of `handle`, and stores the result. Returns whether the store accepts it.
+    pub async fn store_computed(&self, handle: &Handle<AnyBackend<SimRuntime>>) -> bool {
         let (flights, token) = (self.flights(), handle.fence());
         let result = FlightResult { token, value: flights.compute(handle.key(), token).await };
         let stored = flights.results.put(handle.key(), &result, handle.owner(), self.deadline()).await;
-        if stored == Ok(Stored::Accepted) {
-            history::emit!(ResultReturned { key: handle.key().id_hash(), token: token.as_u64() });
-        }
+        stored == Ok(Stored::Accepted)
+    }
+
+    /// Records that the flight returns the result of `key` with this token.
+    pub fn return_result(&self, key: &LockKey, token: FencingToken) {
+        history::emit!(ResultReturned { key: key.id_hash(), token: token.as_u64() });
     }
 
     /// Computations of one round.
@@ -319,7 +362,8 @@ impl Hands {
         let acquire = self.acquire_all::<M>(lock, keys);
         let Some(Some(held)) = self.process.cancellable(Call::Acquire, acquire).await else { return };
         for (hands, handle, _) in &held {
-            hands.work::<M>(handle).await;
+            let first = held.first().map_or(handle, |(_, first, _)| first);
+            hands.work::<M>(handle, first).await;
         }
         for (hands, handle, section) in held.into_iter().rev() {
             M::end(&hands, handle, section).await;

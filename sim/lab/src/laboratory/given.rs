@@ -49,6 +49,14 @@ pub enum StoredLock {
     /// The keys with this prefix, in ZooKeeper the nodes below this parent: the oldest one holds the lock. On
     /// etcd and ZooKeeper only.
     Queue(String),
+    /// A key, as of [`StoredLock::Key`], and apart from it the places of those that wait. On etcd and
+    /// ZooKeeper only.
+    Apart {
+        /// The key.
+        key: String,
+        /// The prefix of the places, in ZooKeeper their parent.
+        waiters: String,
+    },
 }
 
 /// Returns the form in which a key of a schedule is stored.

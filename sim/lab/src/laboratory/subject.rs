@@ -155,7 +155,7 @@ impl Lab {
     fn stored_locks<'o>(&self, options: &'o Options) -> Result<Vec<(StoredLock, &'o str)>, Invalid> {
         let Some(layout) = &self.layout else { return Ok(Vec::new()) };
         let stored: Vec<_> = options.keys.iter().map(|key| (layout(key), key.as_str())).collect();
-        let queue = stored.iter().position(|(stored, _)| matches!(stored, StoredLock::Queue(_)));
+        let queue = stored.iter().position(|(stored, _)| !matches!(stored, StoredLock::Key(_)));
         match queue.filter(|_| !options.system.get().has_queues()) {
             Some(at) => Err(FieldPath::top("keys").index(at).says(format!(
                 "its lock is stored as a queue, which `{}` does not have: store it as a key",

@@ -57,7 +57,7 @@ macro_rules! mutants {
                 }
             }
 
-            fn exhibit(self) -> Exhibit {
+            pub(super) fn exhibit(self) -> Exhibit {
                 match self { $(Self::$variant => $exhibit,)+ }
             }
         }

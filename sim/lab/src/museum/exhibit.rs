@@ -16,11 +16,12 @@ use super::plain_redlock::{Flaw, on_redlock};
 use crate::kit::{
     Faultless, LockMistake, ResourceMistake, WorkerMistake, lock_with, resource_with, rounds_with,
 };
-use crate::{Lab, Options, System, Tokens, Worker, Workplace};
+use crate::{Lab, Options, StoredLock, System, Tokens, Worker, Workplace};
 
 type MakeLock = Box<dyn Fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>> + Send + Sync>;
 type MakeWorker = fn(&Workplace<'_>) -> Option<BoxFuture<'static, ()>>;
 type MakeResource = fn(&Options, Config) -> ResourceHost;
+type Layout = fn(System, &str) -> StoredLock;
 type Deploy = fn(&mut Options);
 
 /// A mistake and its twin, which is the same without the mistake. Every schedule that convicts the mistake
@@ -44,6 +45,8 @@ struct Parts {
     locks: Vec<(System, MakeLock)>,
     worker: Option<MakeWorker>,
     resource: Option<MakeResource>,
+    /// The form in which locks on etcd and ZooKeeper are stored, if it is not the library's.
+    stored: Option<Layout>,
 }
 
 impl Exhibit {
@@ -162,6 +165,22 @@ impl Exhibit {
         )
     }
 
+    /// Adds locks on etcd and ZooKeeper that are stored in a form of their own, with their twins.
+    pub(super) fn and_stored<M, T>(self, stored: Layout) -> Self
+    where
+        M: LockMistake<Etcd<SimRuntime>> + LockMistake<ZooKeeper<SimRuntime>>,
+        T: LockMistake<Etcd<SimRuntime>> + LockMistake<ZooKeeper<SimRuntime>>,
+    {
+        let mut exhibit =
+            self.and(System::ETCD, lock_with::<Etcd<SimRuntime>, M>, lock_with::<Etcd<SimRuntime>, T>).and(
+                System::ZOOKEEPER,
+                lock_with::<ZooKeeper<SimRuntime>, M>,
+                lock_with::<ZooKeeper<SimRuntime>, T>,
+            );
+        (exhibit.mistaken.stored, exhibit.twin.stored) = (Some(stored), Some(stored));
+        exhibit
+    }
+
     /// Creates an exhibit of a lock on ZooKeeper that shares nothing with the library's, with its twin.
     pub(super) fn own_zookeeper(
         make: fn(&Workplace<'_>) -> Option<AnyBackend<SimRuntime>>,
@@ -259,13 +278,13 @@ impl Exhibit {
     }
 
     /// Puts the mistake into the laboratory.
-    pub(super) fn put_into(self, lab: Lab) -> Lab {
-        self.mistaken.put_into(lab)
+    pub(super) fn put_into(self, lab: Lab, system: System) -> Lab {
+        self.mistaken.put_into(lab, system)
     }
 
     /// Puts the twin into the laboratory.
-    pub(super) fn put_twin_into(self, lab: Lab) -> Lab {
-        self.twin.put_into(lab)
+    pub(super) fn put_twin_into(self, lab: Lab, system: System) -> Lab {
+        self.twin.put_into(lab, system)
     }
 }
 
@@ -314,7 +333,7 @@ fn keep_readers_coming(options: &mut Options) {
 }
 
 /// Lets `waiters` workers wait for a mutex.
-fn wait_in_queue(options: &mut Options, waiters: u32) {
+pub(super) fn wait_in_queue(options: &mut Options, waiters: u32) {
     (options.permits, options.readers, options.waiters_max) = (None, false, Some(waiters));
     (options.etcd, options.cron) = Default::default();
     // A waiter may wait for a dead one, too.
@@ -323,7 +342,7 @@ fn wait_in_queue(options: &mut Options, waiters: u32) {
 }
 
 /// Lets a worker lock a key, or several.
-fn only_locking(worker: &mut Worker) {
+pub(super) fn only_locking(worker: &mut Worker) {
     with_any_lock(worker);
     if !worker.locks_several() {
         let Worker { mode, attempts, .. } = Worker::default();
@@ -332,7 +351,10 @@ fn only_locking(worker: &mut Worker) {
 }
 
 impl Parts {
-    fn put_into(self, mut lab: Lab) -> Lab {
+    fn put_into(self, mut lab: Lab, system: System) -> Lab {
+        if let Some(stored) = self.stored.filter(|_| [System::ETCD, System::ZOOKEEPER].contains(&system)) {
+            lab = lab.with_stored_locks(move |lock| stored(system, lock));
+        }
         if let Some(make) = self.resource {
             lab = lab.with_resource(make);
         }

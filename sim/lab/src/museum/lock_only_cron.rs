@@ -60,6 +60,7 @@ pub(super) fn fire(options: &mut Options) {
     }
 }
 
-fn fires(worker: &Worker) -> bool {
+/// Returns true if the worker fires by its clock.
+pub(super) fn fires(worker: &Worker) -> bool {
     worker.mode.name() == "cron"
 }

@@ -10,7 +10,6 @@ use sim::{
 };
 
 use super::Mutant;
-use super::job_outlives_worker::job_outlives_worker;
 use crate::{Arm, Lab, Options, System, validate};
 
 /// The laboratory in one arm, with one mistake or none.
@@ -122,14 +121,13 @@ impl Subject for Museum {
         sim.check("own token", own_token());
         sim.check("own key", own_key());
         sim.check("holder accepted", holder_accepted());
-        sim.check("job outlives worker", job_outlives_worker());
         let Some(mutant) = self.mutant(options)? else { return self.lab.build(options, sim) };
-        let (exhibit, mut options) = (mutant.exhibit(), options.clone());
+        let (exhibit, mut options, lab) = (mutant.exhibit(), options.clone(), self.lab.clone());
         if self.is_twin {
-            return exhibit.put_twin_into(self.lab.clone()).build(&options, sim);
+            return exhibit.put_twin_into(lab, options.system).build(&options, sim);
         }
         exhibit.deploy(&mut options);
-        exhibit.put_into(self.lab.clone()).build(&options, sim)
+        exhibit.put_into(lab, options.system).build(&options, sim)
     }
 
     fn smaller(&self, options: &Options) -> Vec<Options> {

@@ -24,10 +24,7 @@ pub(super) fn lock_several(options: &mut Options) {
         return;
     }
     let locks = |worker: &crate::Worker| worker.mode == WorkerMode::default();
-    if let Some(other) = options.keys.first().map(|key| format!("{key}-b")).filter(|_| options.keys.len() < 2)
-    {
-        options.keys.push(other);
-    }
+    name_two(options);
     let pair = options.keys[..2].to_vec();
     for (number, worker) in options.workers.iter_mut().filter(|worker| locks(worker)).enumerate() {
         worker.mode = WorkerMode::new("several");
@@ -35,5 +32,13 @@ pub(super) fn lock_several(options: &mut Options) {
         if number % 2 == 1 {
             worker.keys.reverse();
         }
+    }
+}
+
+/// Names a second key, unless there is one.
+pub(super) fn name_two(options: &mut Options) {
+    if let Some(other) = options.keys.first().map(|key| format!("{key}-b")).filter(|_| options.keys.len() < 2)
+    {
+        options.keys.push(other);
     }
 }

@@ -97,11 +97,17 @@ fn a_lock_of_another_system_is_not_used() {
 
 #[test]
 fn a_queue_on_redis_is_refused() {
-    let lab = with_own_key().with_stored_locks(|lock| StoredLock::Queue(key(lock)));
-    let text = LATE_RELEASE.replace("SYSTEM", "redis");
-    let refused = sim::sim::parse::<Lab>(&lab, "x", &text).unwrap_err().to_string();
-    let why = "its lock is stored as a queue, which `redis` does not have: store it as a key";
-    assert!(refused.ends_with(why), "{refused}");
+    let forms: [fn(&str) -> StoredLock; 2] = [
+        |lock| StoredLock::Queue(key(lock)),
+        |lock| StoredLock::Apart { key: key(lock), waiters: lock.to_owned() },
+    ];
+    for form in forms {
+        let text = LATE_RELEASE.replace("SYSTEM", "redis");
+        let lab = with_own_key().with_stored_locks(form);
+        let refused = sim::sim::parse::<Lab>(&lab, "x", &text).unwrap_err().to_string();
+        let why = "its lock is stored as a queue, which `redis` does not have: store it as a key";
+        assert!(refused.ends_with(why), "{refused}");
+    }
 }
 
 #[test]

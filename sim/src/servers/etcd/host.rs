@@ -43,6 +43,15 @@ impl<M: Machine> EtcdHost<M> {
         self
     }
 
+    /// Records the keys of the whole cluster that begin with `prefix` as the places of those that wait for
+    /// the lock called `lock`, which is a key of its own ([`EtcdHost::lock_key`]). The value of a place is
+    /// its owner.
+    #[must_use]
+    pub fn lock_waiters(self, prefix: impl Into<Vec<u8>>, lock: impl Into<String>) -> Self {
+        self.cluster.core().locks.add_waiters(prefix.into(), lock.into());
+        self
+    }
+
     /// Records the lock called `lock` of the whole cluster as a semaphore: the first `permits` keys of its
     /// queue hold it.
     #[must_use]

@@ -28,7 +28,7 @@ pub struct LockChange {
     /// The holder's owner token: the value of its key, or the key's last part if it has none (the Lock
     /// service's do not).
     pub owner: String,
-    /// The client that put the holder's key.
+    /// The client that put the holder's key; empty for a waiter whose place is beside the lock's key.
     pub holder: String,
     /// The change.
     pub what: LockEvent,
@@ -124,6 +124,8 @@ struct Named {
     keys: BTreeMap<Vec<u8>, String>,
     /// Prefixes of queues.
     queues: Vec<(Vec<u8>, String)>,
+    /// Prefixes of the places of waiters, which never hold their lock.
+    waiters: Vec<(Vec<u8>, String)>,
     /// The numbers of permits of semaphores.
     permits: BTreeMap<String, usize>,
 }
@@ -140,6 +142,11 @@ struct Found<'a> {
 impl Named {
     fn permits(&self, name: &str) -> usize {
         self.permits.get(name).copied().unwrap_or(1)
+    }
+
+    /// Returns the lock for which the key is a place of a waiter, if it is one.
+    fn awaited(&self, key: &[u8]) -> Option<&str> {
+        self.waiters.iter().find(|(prefix, _)| key.starts_with(prefix)).map(|(_, name)| name.as_str())
     }
 
     fn find<'a>(&'a self, key: &'a [u8]) -> Option<Found<'a>> {
@@ -196,6 +203,11 @@ impl LockView {
         self.named.queues.push((prefix, lock));
     }
 
+    /// Names the lock for which the keys that begin with `prefix` wait.
+    pub(super) fn add_waiters(&mut self, prefix: Vec<u8>, lock: String) {
+        self.named.waiters.push((prefix, lock));
+    }
+
     /// Sets the number of entries that hold the lock called `lock`.
     pub(super) fn set_permits(&mut self, lock: String, permits: usize) {
         self.named.permits.insert(lock, permits);
@@ -209,6 +221,10 @@ impl LockView {
         ttl: impl Fn(i64) -> Option<u64>,
         changes: &mut Vec<LockChange>,
     ) {
+        if let Some(name) = self.named.awaited(&change.kv.key) {
+            changes.extend(left(name, change));
+            return;
+        }
         let Some(Found { name, last, is_single }) = self.named.find(&change.kv.key) else { return };
         let permits = self.named.permits(name);
         let queue = self.queues.entry(name.to_owned()).or_default();
@@ -280,6 +296,13 @@ impl Entry {
         let (owner, holder) = (self.owner.clone(), self.client.clone());
         LockChange { name: name.to_owned(), owner, holder, what }
     }
+}
+
+/// Returns the end of a waiter's place beside the lock called `name`, if the change is one.
+fn left(name: &str, change: &Change) -> Option<LockChange> {
+    let former = change.former.as_ref().filter(|_| change.is_delete)?;
+    let what = LockEvent::WaiterGone { position: former.create_revision.unsigned_abs() };
+    Some(LockChange { name: name.to_owned(), owner: owner(former, ""), holder: String::new(), what })
 }
 
 /// Returns the name of the lock in whose queue the key is, and the last part of the key.

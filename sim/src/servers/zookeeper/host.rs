@@ -46,6 +46,15 @@ impl<M: Machine> ZooKeeperHost<M> {
         self
     }
 
+    /// Records the nodes below `parent` of the whole ensemble as the places of those that wait for the lock
+    /// called `lock`, which is a node of its own ([`ZooKeeperHost::lock_key`]). The data of a place is its
+    /// owner.
+    #[must_use]
+    pub fn lock_waiters(self, parent: &str, lock: &str) -> Self {
+        self.ensemble.0.options.observer.waiters(parent, lock);
+        self
+    }
+
     /// Records the lock called `lock` of the whole ensemble as a semaphore: the first `permits` nodes of its
     /// queue hold it.
     #[must_use]

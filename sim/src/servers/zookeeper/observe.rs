@@ -86,6 +86,11 @@ pub trait Observer: Send + Sync {
         let _ = (path, lock, is_queue);
     }
 
+    /// Receives the parent of the places of those that wait for a lock of the world, which is another node.
+    fn waiters(&self, parent: &str, lock: &str) {
+        let _ = (parent, lock);
+    }
+
     /// Receives the number of permits of a lock of the world that is a semaphore.
     fn permits(&self, lock: &str, permits: usize) {
         let _ = (lock, permits);
@@ -106,6 +111,8 @@ impl Observer for () {}
 pub struct LockView {
     named: Mutex<Named>,
     queues: Mutex<BTreeMap<String, Queue>>,
+    /// The places of waiters that are beside their locks, by path.
+    places: Mutex<BTreeMap<String, Entry>>,
 }
 
 /// The entries of a queue by their numbers.
@@ -138,6 +145,8 @@ struct Named {
     nodes: BTreeMap<String, String>,
     /// Parents of queues.
     queues: BTreeMap<String, String>,
+    /// Parents of the places of waiters, which never hold their lock.
+    waiters: BTreeMap<String, String>,
     /// The numbers of permits of semaphores.
     permits: BTreeMap<String, usize>,
 }
@@ -156,6 +165,10 @@ impl Observer for LockView {
         names.insert(path.to_owned(), name.to_owned());
     }
 
+    fn waiters(&self, parent: &str, name: &str) {
+        lock(&self.named).waiters.insert(parent.to_owned(), name.to_owned());
+    }
+
     fn permits(&self, name: &str, permits: usize) {
         lock(&self.named).permits.insert(name.to_owned(), permits);
     }
@@ -170,9 +183,16 @@ impl LockView {
                 let (client, zxid, timeout) = (client.to_owned(), *zxid, *timeout);
                 let is_reader = path.rsplit('/').next().is_some_and(path::is_reader);
                 let entry = Entry { is_reader, owner, client, zxid, timeout };
-                self.joined(path, entry).into_iter().collect()
+                match self.awaited(path) {
+                    Some(_) => drop(lock(&self.places).insert(path.clone(), entry)),
+                    None => return self.joined(path, entry).into_iter().collect(),
+                }
+                Vec::new()
             }
-            Change::Deleted { path, cause, .. } => self.left(client, path, *cause),
+            Change::Deleted { path, cause, .. } => match self.awaited(path) {
+                Some(name) => self.left_place(&name, path).into_iter().collect(),
+                None => self.left(client, path, *cause),
+            },
             _ => Vec::new(),
         }
     }
@@ -182,6 +202,17 @@ impl LockView {
     fn lock_entry(&self, node: &str, is_ephemeral: bool) -> Option<(String, u32)> {
         let named = lock(&self.named).find(node);
         named.or_else(|| lock_entry(node).filter(|_| is_ephemeral))
+    }
+
+    /// Returns the lock for which the node is a place of a waiter, if it is one.
+    fn awaited(&self, node: &str) -> Option<String> {
+        lock(&self.named).waiters.get(parent(node)).cloned()
+    }
+
+    /// Returns the end of a waiter's place beside the lock called `name`.
+    fn left_place(&self, name: &str, path: &str) -> Option<Kind> {
+        let entry = lock(&self.places).remove(path)?;
+        Some(waiter_gone(name, &entry))
     }
 
     fn joined(&self, path: &str, entry: Entry) -> Option<Kind> {
@@ -211,10 +242,7 @@ impl LockView {
         }
         let gone = match holders.contains(&number) {
             true => removed(client, &name, &entry, cause),
-            false => {
-                let position = u64::try_from(entry.zxid).ok();
-                Kind::WaiterGone { key: hashed(&name), owner: owner(&entry), position }
-            }
+            false => waiter_gone(&name, &entry),
         };
         [gone].into_iter().chain(next.iter().map(|next| granted(&name, next))).collect()
     }
@@ -253,6 +281,10 @@ fn removed(client: &str, name: &str, entry: &Entry, cause: Removal) -> Kind {
         return Kind::KeyExpired { key: hashed(name), owner: Some(owner(entry)) };
     }
     Kind::KeyDeleted { key: hashed(name), owner: owner(entry), client: Name::from(client) }
+}
+
+fn waiter_gone(name: &str, entry: &Entry) -> Kind {
+    Kind::WaiterGone { key: hashed(name), owner: owner(entry), position: u64::try_from(entry.zxid).ok() }
 }
 
 fn hashed(name: &str) -> Name {

@@ -172,6 +172,9 @@ fn machines<M: Machine>(
         let member = stored.iter().fold(cluster.member(&name)?, |member, (stored, lock)| match stored {
             StoredLock::Key(key) => member.lock_key(key.as_str(), *lock),
             StoredLock::Queue(prefix) => member.lock_queue(prefix.as_str(), *lock),
+            StoredLock::Apart { key, waiters } => {
+                member.lock_key(key.as_str(), *lock).lock_waiters(waiters.as_str(), *lock)
+            }
         });
         let locks = semaphores(options).take(if number == 0 { usize::MAX } else { 0 });
         let member = locks.fold(member, |member, (lock, permits)| member.permits(lock.name(), permits));

@@ -256,7 +256,7 @@ pub(super) fn host<M: Machine>(options: &Options, stored: &[(StoredLock, &str)])
     let host = stored.iter().fold(host, |host, (stored, lock)| match stored {
         StoredLock::Key(key) => host.lock_key(key.as_str(), *lock),
         // Refused before: Redis has no queues.
-        StoredLock::Queue(_) => host,
+        StoredLock::Queue(_) | StoredLock::Apart { .. } => host,
     });
     if options.redis.fence_start == 0 {
         return host;

@@ -138,6 +138,7 @@ fn machines<M: Machine>(
         let member = stored.iter().fold(ensemble.member(&name)?, |member, (stored, lock)| match stored {
             StoredLock::Key(path) => member.lock_key(path, lock),
             StoredLock::Queue(parent) => member.lock_queue(parent, lock),
+            StoredLock::Apart { key, waiters } => member.lock_key(key, lock).lock_waiters(waiters, lock),
         });
         let locks = semaphores(options).take(if number == 0 { usize::MAX } else { 0 });
         let member = locks.fold(member, |member, (lock, permits)| member.permits(lock.name(), permits));
