@@ -8,8 +8,8 @@
 //! resource. It extends the lease while it works.
 //!
 //! The queue is only asked who should work; the resource decides. That is why the worker is here, and the
-//! queue in `dlock`, which knows no resource. On PostgreSQL, where both can be one table in one transaction,
-//! use `fence::JobQueue`.
+//! queue in `dlock`, which knows no resource. On PostgreSQL both are one table in one transaction:
+//! `PostgresJobs` (feature `postgres`) works on a `fence::JobQueue`.
 //!
 //! # What it does not promise
 //!
@@ -19,6 +19,8 @@
 //! - That jobs survive a Redis that loses writes: see [`dlock::queue`]. Those that do take effect once.
 //! - That two workers with different terms agree.
 
+#[cfg(feature = "postgres")]
+mod postgres;
 mod record;
 mod run;
 
@@ -31,6 +33,8 @@ use dlock_runtime::{probes, sometimes};
 use futures_util::future::{Either, select};
 use history::emit;
 
+#[cfg(feature = "postgres")]
+pub use self::postgres::{JobStatements, PostgresJobs, PostgresJobsError};
 pub use self::record::{JobGrant, JobRecord, JobRecordError, Part, ResourceJobs};
 use self::run::{Run, Stop, heartbeats};
 use crate::fence::Refusal;
