@@ -9,7 +9,7 @@ use dlock::tls::Tls;
 use dlock::{AnyBackend, Backoff, Cap, ConnectError, FencingToken, Lock, Runtime, TokioRuntime};
 use history::emit;
 use resource::cron::{Cron, ResourceTicks, Runner};
-use resource::fence::cron::{Every, Missed, Policy, Tick};
+use resource::fence::cron::{Every, Missed, Policy, Tick, Ticks};
 use resource::flight::ResourceResults;
 use resource::jobs::{JobWorker, Part, ResourceJobs, Task, Terms, Worked, enqueue};
 use resource::worker::{Pauses, Step};
@@ -17,6 +17,7 @@ use resource::worker::{Pauses, Step};
 use super::PlanError;
 use super::contender::Contender;
 use super::done::{Done, End};
+use super::postgres::{LiveTicks, connector};
 use crate::systems::SystemError;
 
 /// The longest time for which a flight renews its lease, if the plan sets none.
@@ -55,12 +56,28 @@ impl<T: Fn(Done)> Contender<'_, T> {
         lock: &Lock<AnyBackend<TokioRuntime>>,
         every: Duration,
     ) -> Result<(), PlanError> {
+        match &self.plan.postgres {
+            None => {
+                self.fire_on(lock, ResourceTicks::new(self.plan.client(self.runtime.clone())), every).await
+            }
+            Some(url) => {
+                let connector = connector(self.runtime.clone(), url, self.plan.acquire_timeout)?;
+                self.fire_on(lock, LiveTicks::new(connector, self.key().clone()), every).await
+            }
+        }
+    }
+
+    async fn fire_on<R: Ticks>(
+        &self,
+        lock: &Lock<AnyBackend<TokioRuntime>>,
+        ticks: R,
+        every: Duration,
+    ) -> Result<(), PlanError> {
         let plan = self.plan;
         let policy = Policy { late_max: every, missed: Missed::Latest };
         let mut cron = Cron::new(self.key().clone(), Every::new(every, Duration::ZERO)?, policy);
         (cron.acquire_timeout, cron.answer_timeout) = (plan.acquire_timeout, plan.acquire_timeout);
         (cron.renew, cron.check) = (plan.renew, plan.check);
-        let ticks = ResourceTicks::new(plan.client(self.runtime.clone()));
         let mut runner = Runner::new(lock.clone(), ticks, cron, self.pauses());
         let (runtime, name) = (&self.runtime, self.name.as_str());
         let work = |tick: Tick| async move {
@@ -81,12 +98,13 @@ impl<T: Fn(Done)> Contender<'_, T> {
         Ok(())
     }
 
-    /// Works on the jobs of a queue.
+    /// Works on the jobs of a queue on Redis.
     pub(super) async fn work_jobs(&self) -> Result<(), PlanError> {
         let runtime = self.runtime.clone();
-        match self.plan.place.connector().map_err(|error| SystemError::from(ConnectError::from(error)))? {
-            None => self.work_on(self.plan.place.redis(runtime)?).await,
-            Some(tls) => self.work_on(self.plan.place.redis(Tls::new(runtime, tls))?).await,
+        let place = self.plan.place.as_ref().ok_or(PlanError::NoServers)?;
+        match place.connector().map_err(|error| SystemError::from(ConnectError::from(error)))? {
+            None => self.work_on(place.redis(runtime)?).await,
+            Some(tls) => self.work_on(place.redis(Tls::new(runtime, tls))?).await,
         }
         Ok(())
     }
@@ -116,7 +134,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
         .await;
     }
 
-    fn terms(&self) -> Terms {
+    pub(super) fn terms(&self) -> Terms {
         Terms {
             lease: self.plan.ttl,
             heartbeat: self.plan.renew.is_some(),
