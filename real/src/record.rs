@@ -31,6 +31,12 @@ impl Record {
         *self == Self::default()
     }
 
+    /// Returns it as a further item of a title, such as `, record postgres`; nothing for the default, or if
+    /// the title names it already, since there are no lock servers.
+    pub(crate) fn note(self, has_lock: bool) -> String {
+        if self.is_default() || !has_lock { String::new() } else { format!(", record {}", self.as_str()) }
+    }
+
     /// Returns whether `primitive` needs lock servers beside it.
     pub fn needs_lock(self, primitive: Primitive) -> bool {
         self == Self::Resource || primitive != Primitive::Jobs

@@ -130,10 +130,8 @@ fn after_mutex(runs: &[&Stored]) -> String {
     let regressed = || runs.iter().map(|run| (run, run.count(VerdictKind::TokenRegressed)));
     let (all, explained) =
         regressed().fold((0, 0), |(all, explained), (_, of)| (all + of.all, explained + of.explained));
-    let systems: BTreeSet<_> = regressed()
-        .filter(|(_, count)| count.all > 0)
-        .map(|(run, _)| run.configuration.system.as_str())
-        .collect();
+    let systems: BTreeSet<_> =
+        regressed().filter(|(_, count)| count.all > 0).map(|(run, _)| run.system_name()).collect();
     let tokens = if systems.is_empty() {
         "No token regressed.".to_owned()
     } else {

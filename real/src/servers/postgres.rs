@@ -5,7 +5,7 @@ use std::os::unix::fs::chown;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use rustix::process::{Signal, geteuid};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::error::ServerError;
 use super::guard::Stage;
@@ -70,7 +70,35 @@ impl Postgres {
         self.port
     }
 
-    /// Returns its process, to pause or kill.
+    /// Stops all of its processes by SIGSTOP: each session has one, in a process group of its own.
+    pub fn pause(&self) {
+        // First: it starts no session meanwhile.
+        self.process.pause();
+        self.signal_sessions(Signal::STOP);
+    }
+
+    /// Continues all of its processes by SIGCONT.
+    pub fn resume(&self) {
+        self.signal_sessions(Signal::CONT);
+        self.process.resume();
+    }
+
+    /// Kills all of its processes by SIGKILL. The operating system keeps what they have written.
+    pub fn kill(&mut self) {
+        self.pause();
+        self.signal_sessions(Signal::KILL);
+        self.process.kill();
+    }
+
+    /// Sends `signal` to the children of its first process.
+    fn signal_sessions(&self, signal: Signal) {
+        for child in children(self.process.pid()) {
+            // It fails only if the child has ended.
+            let _ = kill_process(child, signal);
+        }
+    }
+
+    /// Returns its first process.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
@@ -104,8 +132,24 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        if self.process.is_paused() {
+            self.resume();
+        }
         self.process.end(Signal::QUIT);
     }
+}
+
+/// Returns the children of a process, according to /proc.
+fn children(parent: u32) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let is_child = |pid: &i32| {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name in parentheses, which may contain anything: the state, and the parent.
+        let parent_of = state.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        parent_of.and_then(|text| text.parse().ok()) == Some(parent)
+    };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(is_child).filter_map(Pid::from_raw).collect()
 }
 
 fn initialise(
