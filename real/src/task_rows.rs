@@ -46,6 +46,7 @@ pub(crate) struct TaskRow {
     /// The name of the cron or of the queue.
     pub(crate) key: String,
     pub(crate) task: u64,
+    /// The fencing token of the grant or of the claim.
     pub(crate) token: u64,
     /// The part of the owner token that may be logged.
     pub(crate) owner: String,
@@ -72,7 +73,8 @@ pub(crate) struct RowOf(pub(crate) LockKey);
 impl TickStatements for RowOf {
     async fn run(&mut self, transaction: &mut Transaction<'_>, tick: Tick, _: &[u8]) -> Result<(), Error> {
         let (cron, tick) = (self.0.name(), tick.as_u64().cast_signed());
-        transaction.query_typed(TICK, &[(&cron, Type::TEXT), (&tick, Type::INT8)]).await.map(drop)
+        let of: [(&(dyn ToSql + Sync), Type); 2] = [(&cron, Type::TEXT), (&tick, Type::INT8)];
+        transaction.query_typed(TICK, &of).await.map(drop)
     }
 }
 
