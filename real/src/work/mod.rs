@@ -40,8 +40,8 @@ const REACHED_WITHIN: Duration = Duration::from_secs(5);
 const CONNECT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The work of a command's contenders.
-#[derive(Clone, Debug)]
+/// The work of a command's contenders. Without `Debug`: the URL of PostgreSQL may have a password.
+#[derive(Clone)]
 pub struct Plan {
     /// Their name in the history: a single contender has this name, several are `NAME-1` and so on.
     pub name: String,
