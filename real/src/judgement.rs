@@ -86,8 +86,8 @@ impl Judgement {
         if strict { self.verdicts.is_empty() } else { self.explained().all(is_allowed) }
     }
 
-    /// Returns whether the history has anything to judge: a grant, a critical section, or an access to the
-    /// resource; a request, if it must be served in time.
+    /// Returns whether the history has anything to judge: a grant, a critical section, a task, or an access
+    /// to the resource; a request, if it must be served in time.
     pub fn has_judged(&self) -> bool {
         self.judged > 0
     }
@@ -101,7 +101,7 @@ impl Judgement {
 /// Returns whether a verdict can be about such an event.
 fn is_judged(kind: &Kind, rules: &Rules) -> bool {
     match kind {
-        Kind::LeaseAcquired { .. } | Kind::SectionEntered { .. } => true,
+        Kind::LeaseAcquired { .. } | Kind::SectionEntered { .. } | Kind::TaskStarted { .. } => true,
         Kind::LeaseRequested { .. } => rules.served_within.is_some(),
         kind => kind.name().target() == "resource",
     }

@@ -82,7 +82,7 @@ impl Primitive {
     pub const FORMS: &str = "mutex, bounded:M (a mutex for which at most M wait, 1 to 10000), semaphore:N (2 to \
         1000 permits, 2 if it is left out), readers (of three rounds two read), several:K (2 to 16 keys at \
         once), reentrant:D (2 to 9 nested sections, 2 if it is left out), election, single-flight, cron:TIME \
-        (a tick every 10ms to 1h, 1s if it is left out) or jobs (a queue, on Redis)";
+        (a tick every 10ms to 1h, 1s if it is left out) or jobs (a queue, on Redis or PostgreSQL)";
 
     /// Sets the options of a lock that is this primitive.
     pub fn apply(self, options: &mut Options) {
@@ -130,7 +130,8 @@ impl Primitive {
                 Err(format!("redlock has no {self}: give --system redis, etcd or zookeeper"))
             }
             (Self::Jobs, System::Redlock | System::Etcd | System::Zookeeper) => {
-                Err(format!("{} has no job queue: give --system redis", system.as_str()))
+                let system = system.as_str();
+                Err(format!("{system} has no job queue: give --system redis, or --record postgres"))
             }
             _ => Ok(()),
         }

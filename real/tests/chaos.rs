@@ -13,6 +13,7 @@ use picture::{Picture, Role, Run, SpanKind};
 use real::chaos::{Configuration, Fault, FaultKind, Plan};
 use real::judgement::{DATA_LOST, Judgement};
 use real::primitive::Primitive;
+use real::record::Record;
 use real::recording::read;
 use real::servers::Stage;
 use real::systems::System;
@@ -22,7 +23,7 @@ use serde_json::Value;
 
 fn configuration(seed: u64) -> Configuration {
     Configuration {
-        system: System::Redis,
+        system: Some(System::Redis),
         fence: Fencing::On,
         seed,
         lasts: Duration::from_secs(600),
@@ -31,6 +32,7 @@ fn configuration(seed: u64) -> Configuration {
         workers: 4,
         keys: 1,
         primitive: Primitive::Mutex,
+        record: Record::Resource,
         tokens: Tokens::Counter,
         ttl: Duration::from_secs(1),
         work: Duration::from_millis(50),

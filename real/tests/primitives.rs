@@ -1,14 +1,14 @@
 //! `--primitive` and `--tokens` of `worker` and `contend`, on a live Redis: each primitive does its rounds,
 //! the audit finds nothing to say, tokens come from the source that is named, and what can't be done is
 //! refused with a reason.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a live test, which fails by panicking")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
 use dlock::redis::shared_counter;
-use real::servers::{Persistence, Redis, Stage};
+use real::servers::{Persistence, Postgres, Redis, Stage};
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } =
@@ -97,6 +97,56 @@ fn each_primitive_does_its_rounds_and_the_audit_accuses_none() {
         assert_eq!(code, Some(0), "{primitive}: {printed}{error}");
         assert!(printed.ends_with("no verdicts\n"), "{primitive}: {printed}");
     }
+}
+
+/// Runs a worker whose ticks or jobs are kept by PostgreSQL. Returns its lines.
+fn work_on_postgres(flags: &[&str], url: &str) -> String {
+    let shared = ["worker", "--record", "postgres", "--postgres", url, "--rounds", "3", "--work", "5ms"];
+    let (code, printed, error) = run(&[&shared[..], flags].concat());
+    assert_eq!(code, Some(0), "{flags:?}: {printed}{error}");
+    printed
+}
+
+#[test]
+fn the_history_of_tasks_on_postgres_can_be_judged() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let history = stage.directory().join("jobs.jsonl").display().to_string();
+    work_on_postgres(&["--primitive", "jobs", "--history", &history], &postgres.url());
+    let (code, judged, error) = run(&["audit", &history]);
+    assert_eq!(code, Some(0), "{judged}{error}");
+    assert!(judged.ends_with("no verdicts\n") && !judged.contains("nobody ran"), "{judged}");
+}
+
+#[test]
+fn ticks_and_jobs_are_kept_by_postgres() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let (url, servers) = (postgres.url(), redis.address());
+    // Neither needs a resource, and the jobs no lock.
+    let jobs = work_on_postgres(&["--contenders", "3", "--primitive", "jobs"], &url);
+    let cron = ["--contenders", "3", "--primitive", "cron:20ms", "--servers", &servers];
+    let ticks = work_on_postgres(&cron, &url);
+    let jobs = jobs.lines().filter(|line| line.ends_with("is done")).count();
+    let ticks = ticks.lines().filter(|line| line.contains("(ticks: ")).count();
+    assert!(jobs >= 3 && ticks >= 1, "{jobs} jobs, {ticks} ticks");
+    // Each has its row.
+    let rows = rows_on(&url);
+    assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "a task has two rows: {rows:?}");
+    assert!(rows.len() >= jobs + ticks, "{jobs} jobs, {ticks} ticks: {rows:?}");
+}
+
+/// Returns the tasks of which PostgreSQL has a row, in their order.
+fn rows_on(url: &str) -> Vec<String> {
+    let executor =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    executor.block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let query = "SELECT resource_id || ' ' || task FROM task_row ORDER BY resource_id, task";
+        client.query(query, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+    })
 }
 
 #[test]
@@ -243,6 +293,27 @@ fn what_can_not_be_done_is_refused_with_a_reason() {
             "etcd has no job queue: give --system redis",
         ),
         (&["worker", "--primitive", "cron:1"], "unknown primitive `cron:1`"),
+        (&["worker", "--primitive", "jobs", "--record", "postgres"], "--postgres <URL>"),
+        (
+            &["worker", "--primitive", "jobs", "--record", "postgres", "--postgres", "postgresql:///db"],
+            "must name a host",
+        ),
+        (
+            &["worker", "--primitive", "election", "--record", "postgres", "--postgres", "postgresql://h/db"],
+            "election writes to the resource",
+        ),
+        (
+            &["chaos", "--primitive", "mutex", "--record", "postgres", "--plan"],
+            "mutex writes to the resource",
+        ),
+        (
+            &["chaos", "--primitive", "cron", "--record", "postgres", "--fence", "off", "--plan"],
+            "a transaction on PostgreSQL always checks the token",
+        ),
+        (
+            &["chaos", "--primitive", "jobs", "--record", "postgres", "--system", "etcd", "--plan"],
+            "the queue of jobs is on PostgreSQL and needs no lock",
+        ),
         (&["contend", "--primitive", "several:3", "--keys", "2"], "set --keys to at least 3"),
         (&["contend", "--primitive", "cron"], "contend measures acquires"),
         (&["chaos", "--primitive", "several:2", "--plan"], "set --keys to more"),

@@ -1,10 +1,11 @@
 //! Servers as child processes: ready when started, gone when dropped.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a live test, which fails by panicking")]
 
 #[path = "support/eventually.rs"]
 mod eventually;
 
 use std::path::Path;
+use std::time::Duration;
 
 use eventually::eventually;
 use real::servers::{
@@ -129,6 +130,48 @@ fn postgres_recovers_from_a_restart() {
     postgres.restart().unwrap();
     let log = std::fs::read_to_string(postgres.process().log()).unwrap();
     assert!(log.contains("automatic recovery in progress"), "{log}");
+}
+
+/// Opens a session, which lives as long as the executor.
+fn session(executor: &tokio::runtime::Runtime, postgres: &Postgres) -> tokio_postgres::Client {
+    executor.block_on(async {
+        let opened = tokio_postgres::connect(&postgres.url(), tokio_postgres::NoTls).await;
+        let (client, connection) = opened.unwrap();
+        tokio::spawn(connection);
+        client
+    })
+}
+
+/// Returns true if the session has the answer to `query` within `time`.
+fn answers(
+    executor: &tokio::runtime::Runtime,
+    client: &tokio_postgres::Client,
+    query: &str,
+    time: Duration,
+) -> bool {
+    let answer = async { tokio::time::timeout(time, client.batch_execute(query)).await };
+    matches!(executor.block_on(answer), Ok(Ok(())))
+}
+
+#[test]
+fn all_sessions_of_postgres_are_paused_and_killed_with_it() {
+    const SHORT: Duration = Duration::from_millis(300);
+    const LONG: Duration = Duration::from_secs(20);
+    let stage = Stage::new().unwrap();
+    let mut postgres = Postgres::start(&stage).unwrap();
+    let executor =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let client = session(&executor, &postgres);
+    assert!(answers(&executor, &client, "CREATE TABLE kept ()", LONG));
+    postgres.pause();
+    assert!(!answers(&executor, &client, "SELECT 1", SHORT));
+    postgres.resume();
+    assert!(answers(&executor, &client, "SELECT 1", LONG));
+    postgres.kill();
+    assert!(!answers(&executor, &client, "SELECT 1", LONG));
+    postgres.restart().unwrap();
+    let client = session(&executor, &postgres);
+    assert!(answers(&executor, &client, "SELECT FROM kept", LONG), "a commit was lost");
 }
 
 #[test]

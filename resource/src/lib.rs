@@ -48,7 +48,8 @@
 //! 6. [`worker`]: does what a careful user of a lock does, with a pause at each step.
 //! 7. [`flight`]: keeps the results of single-flight computations in the service.
 //! 8. [`cron`]: runs each tick of a schedule once.
-//! 9. [`jobs`]: works on the jobs of a queue, each of which takes effect once.
+//! 9. [`jobs`]: works on the jobs of a queue, each of which takes effect once. With the feature `postgres`
+//!    ticks and jobs are also kept in PostgreSQL, over the connections of `postgres`.
 //! 10. [`event`]: the events that a store emits.
 //! 11. [`bearer`]: the secrets by which clients and operators show who they are.
 
@@ -72,6 +73,9 @@ pub mod http;
 mod metrics;
 // The operations on a resource: writes and reads.
 mod operation;
+// Connections to PostgreSQL, which are opened when they are needed.
+#[cfg(feature = "postgres")]
+pub mod postgres;
 // The stores of values and fences: in memory, on a disk, in a folder, or in a bucket.
 pub mod store;
 // Read-modify-write without a lock, by conditional writes.

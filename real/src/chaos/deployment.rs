@@ -1,34 +1,35 @@
-//! The participants of a long run: lock servers, resource, workers, and the links between them. Each can
+//! The participants of a long run: lock servers, guarded side, workers, and the links between them. Each can
 //! fail.
 #![allow(clippy::disallowed_methods, reason = "a run on live processes uses real time")]
 
+mod files;
 mod links;
+mod side;
+mod workers;
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use history::Effect;
-use tokio::runtime::Handle;
 
-use super::effect;
+use super::effect::{self, POSTGRES};
 use super::events::Events;
-use super::fault::{Fault, Server, worker_name};
+use super::fault::{Fault, Server};
 use super::locks::Locks;
 use super::operator::{self, Operator};
 use super::tail::Tail;
 use super::{ChaosError, Configuration};
 use crate::faults::Proxy;
 use crate::judgement::DATA_LOST;
-use crate::lab::actors::{Actor, ResourceActor};
+use crate::lab::actors::Actor;
 use crate::metrics::Targets;
 use crate::servers::Stage;
 use crate::stop::Stop;
+use crate::task_rows::TaskRow;
+use files::{FOLDER, put_away};
+use side::Side;
 
-/// The folder of the run's processes in the stage.
-const FOLDER: &str = "chaos";
 /// The timeout of an aimed fault for its worker's critical section.
 const AIM: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(2);
@@ -37,7 +38,7 @@ pub(super) struct Deployment<'a> {
     configuration: &'a Configuration,
     stage: Stage,
     locks: Locks,
-    resource: ResourceActor,
+    side: Side,
     workers: Vec<Worker>,
     events: Events,
     /// The number of faults so far.
@@ -47,6 +48,16 @@ pub(super) struct Deployment<'a> {
     past: Vec<PathBuf>,
     /// True if the workers serve their metrics.
     serves_metrics: bool,
+}
+
+/// What a run leaves behind.
+pub(super) struct Ended {
+    /// The files of the history.
+    pub(super) files: Vec<PathBuf>,
+    /// The rows of the tasks that took effect; `None` if the resource keeps the record.
+    pub(super) rows: Option<Vec<TaskRow>>,
+    /// Keeps the files.
+    _stage: Stage,
 }
 
 /// A fault in force.
@@ -67,18 +78,18 @@ struct Worker {
     actor: Actor,
     /// One proxy for each lock server of the worker.
     to_servers: Vec<Proxy>,
-    to_resource: Proxy,
+    to_side: Proxy,
 }
 
 impl<'a> Deployment<'a> {
-    /// Starts the servers, the resource, the workers and the links.
+    /// Starts the servers, the guarded side, the workers and the links.
     pub(super) fn set_up(
         configuration: &'a Configuration,
         targets: Option<&Targets>,
     ) -> Result<Self, ChaosError> {
         let stage = Stage::new()?;
         let locks = Locks::start(&stage, configuration)?;
-        let resource = ResourceActor::start(&stage, FOLDER, configuration.fence.as_str())?;
+        let side = Side::start(&stage, configuration)?;
         let path = stage.directory().join("faults.jsonl");
         let events = Events::new(path).map_err(ChaosError::Events)?;
         let (workers, lasting, past) = (Vec::new(), Vec::new(), Vec::new());
@@ -87,7 +98,7 @@ impl<'a> Deployment<'a> {
             configuration,
             stage,
             locks,
-            resource,
+            side,
             workers,
             events,
             struck,
@@ -101,55 +112,11 @@ impl<'a> Deployment<'a> {
         }
         if let Some(targets) = targets {
             let actors = deployment.workers.iter().map(|worker| (worker.name.clone(), &worker.actor));
-            let actors = actors.chain([("resource".to_owned(), &deployment.resource.actor)]);
+            let side = deployment.side.actor().map(|actor| ("resource".to_owned(), actor));
+            let actors = actors.chain(side);
             targets.set(actors.map(|(name, actor)| (name, actor.process.log().to_owned())));
         }
         Ok(deployment)
-    }
-
-    fn start_with_links(&self, number: usize) -> Result<Worker, ChaosError> {
-        let proxy = |address: &str| Handle::current().block_on(Proxy::start(address));
-        let places = self.locks.places();
-        let to_servers = places.iter().map(|address| proxy(address)).collect::<io::Result<Vec<_>>>();
-        let to_servers = to_servers.map_err(ChaosError::Proxy)?;
-        let to_resource = proxy(self.resource.address()).map_err(ChaosError::Proxy)?;
-        let name = worker_name(number);
-        let actor = self.start_worker(number, &name, &to_servers, &to_resource)?;
-        Ok(Worker { name, actor, to_servers, to_resource })
-    }
-
-    /// Starts a worker. Workers differ, as in a fleet: every second one does not check its lease before it
-    /// writes, every third renews it.
-    fn start_worker(
-        &self,
-        number: usize,
-        name: &str,
-        to_servers: &[Proxy],
-        to_resource: &Proxy,
-    ) -> Result<Actor, ChaosError> {
-        let Configuration { system, ttl, work, keys, primitive, tokens, .. } = self.configuration;
-        let primitive = primitive.to_string();
-        let servers: Vec<_> = to_servers.iter().map(Proxy::address).collect();
-        let (servers, resource) = (servers.join(","), to_resource.address());
-        let millis = |time: &Duration| format!("{}ms", time.as_millis());
-        let (ttl, rest, work) = (millis(ttl), millis(&(*work * 2)), millis(work));
-        let (keys, rounds, first) = (keys.to_string(), u64::MAX.to_string(), number.to_string());
-        let check = if number.is_multiple_of(2) { "on" } else { "off" };
-        let mut arguments = vec!["--system", system.as_str(), "--servers", &servers, "--resource", &resource];
-        arguments
-            .extend(["--ttl", &ttl, "--work", &work, "--keys", &keys, "--rounds", &rounds, "--rest", &rest]);
-        arguments.extend(["--claim", "on", "--check", check, "--primitive", &primitive]);
-        arguments.extend(["--first-key", &first]);
-        if !tokens.is_default() {
-            arguments.extend(["--tokens", tokens.as_str()]);
-        }
-        if number % 3 == 2 {
-            arguments.extend(["--renew", "1h"]);
-        }
-        if self.serves_metrics {
-            arguments.extend(["--metrics", "127.0.0.1:0"]);
-        }
-        Ok(Actor::start(&self.stage, FOLDER, name, "worker", &arguments)?)
     }
 
     /// Waits until the history of every worker has one more line with `event`; returns false if one has not
@@ -208,8 +175,7 @@ impl<'a> Deployment<'a> {
 
     /// Counts a fault that begins (`change` is 1) or ends (-1).
     fn count(&self, fault: Fault, change: f64) {
-        let labels =
-            [("system", self.configuration.system.as_str().to_owned()), ("kind", fault.kind().name())];
+        let labels = [("system", self.configuration.system_name().to_owned()), ("kind", fault.kind().name())];
         if change > 0.0 {
             metrics::counter!("chaos_faults_total", &labels).increment(1);
         }
@@ -227,7 +193,12 @@ impl<'a> Deployment<'a> {
             Fault::Failover { lag_ms } => self.fail_over(lag_ms)?,
             Fault::StepClock { server, by_ms } => self.locks.step_clock(server.number(), by_ms)?,
             Fault::ResetLink { worker, to } => self.workers[worker].link(to).reset(),
-            Fault::KillResource => self.kill_resource()?,
+            Fault::KillResource => self.kill_side()?,
+            Fault::PausePostgres => self.side.pause(),
+            Fault::KillPostgres => {
+                self.events.stopped(POSTGRES, "killed").map_err(ChaosError::Events)?;
+                self.kill_side()?;
+            }
             Fault::CutLink { .. } | Fault::SlowLink { .. } | Fault::IsolateServer { .. } => {}
         }
         Ok(())
@@ -248,8 +219,8 @@ impl<'a> Deployment<'a> {
         match fault {
             Fault::PauseWorker { worker } => self.workers[worker].actor.process.resume(),
             Fault::KillWorker { worker } => {
-                let Worker { name, to_servers, to_resource, .. } = &self.workers[worker];
-                self.workers[worker].actor = self.start_worker(worker, name, to_servers, to_resource)?;
+                let Worker { name, to_servers, to_side, .. } = &self.workers[worker];
+                self.workers[worker].actor = self.start_worker(worker, name, to_servers, to_side)?;
             }
             Fault::PauseServer { server } => self.locks.process(server.number()).resume(),
             Fault::KillServer { server } => self.restart_server(server, true)?,
@@ -257,7 +228,12 @@ impl<'a> Deployment<'a> {
             Fault::LoseData { server } => self.restart_server(server, false)?,
             Fault::Failover { .. } => self.locks.rejoin()?,
             Fault::StepClock { server, by_ms } => self.locks.step_clock(server.number(), -by_ms)?,
-            Fault::KillResource => self.restart_resource()?,
+            Fault::KillResource => self.restart_side()?,
+            Fault::PausePostgres => self.side.resume(),
+            Fault::KillPostgres => {
+                self.restart_side()?;
+                self.events.started(POSTGRES).map_err(ChaosError::Events)?;
+            }
             Fault::MoveLeader { .. }
             | Fault::ResetLink { .. }
             | Fault::CutLink { .. }
@@ -278,14 +254,14 @@ impl<'a> Deployment<'a> {
             self.lasting[place].raises = Some(0);
             return Ok(Some(operator::ACTS_AFTER));
         };
-        let Configuration { system, keys, .. } = self.configuration;
+        let address = self.side.address();
         let operator = Operator {
             stage: &self.stage,
             folder: FOLDER,
-            system: system.as_str(),
+            system: self.configuration.system_name(),
             servers: self.locks.places().join(","),
-            resource: self.resource.address(),
-            keys: *keys,
+            resource: &address,
+            keys: self.configuration.keys,
         };
         match operator.raise()? {
             Ok(()) => Ok(None),
@@ -297,14 +273,15 @@ impl<'a> Deployment<'a> {
         }
     }
 
-    /// Kills the workers and the resource, and returns the files of the history.
-    pub(super) fn end(mut self) -> Result<(Vec<PathBuf>, Stage), ChaosError> {
+    /// Kills the workers and the guarded side.
+    pub(super) fn end(mut self) -> Result<Ended, ChaosError> {
         for number in 0..self.workers.len() {
             self.kill_worker(number)?;
         }
-        self.kill_resource()?;
+        let rows = self.side.task_rows()?;
+        self.kill_side()?;
         self.past.push(self.events.path().to_owned());
-        Ok((self.past, self.stage))
+        Ok(Ended { files: self.past, rows, _stage: self.stage })
     }
 
     /// Waits briefly until the worker is inside its critical section and has read the resource.
@@ -324,17 +301,17 @@ impl<'a> Deployment<'a> {
         Ok(())
     }
 
-    fn kill_resource(&mut self) -> Result<(), ChaosError> {
-        self.resource.actor.process.kill();
-        self.past.extend(put_away(&self.resource.actor, self.past.len())?);
+    fn kill_side(&mut self) -> Result<(), ChaosError> {
+        self.past.extend(self.side.kill(self.past.len())?);
         Ok(())
     }
 
-    /// Restarts the resource on another port. The workers keep the address of their proxy.
-    fn restart_resource(&mut self) -> Result<(), ChaosError> {
-        self.resource = ResourceActor::start(&self.stage, FOLDER, self.configuration.fence.as_str())?;
-        let address = self.resource.address();
-        self.workers.iter().for_each(|worker| worker.to_resource.redirect(address));
+    /// Restarts the guarded side, which may have another port then. The workers keep the address of their
+    /// proxy.
+    fn restart_side(&mut self) -> Result<(), ChaosError> {
+        self.side.restart(&self.stage, self.configuration)?;
+        let address = self.side.address();
+        self.workers.iter().for_each(|worker| worker.to_side.redirect(&address));
         Ok(())
     }
 
@@ -367,19 +344,4 @@ impl<'a> Deployment<'a> {
         }
         Ok(())
     }
-}
-
-/// Renames the history of a killed process, whose last line may be incomplete, and its log, so that its
-/// successor starts new files. Returns the history's new path, if there was a history.
-fn put_away(actor: &Actor, number: usize) -> Result<Option<PathBuf>, ChaosError> {
-    let put = |path: &Path| {
-        let away = path.with_extension(number.to_string());
-        match fs::rename(path, &away) {
-            Ok(()) => Ok(Some(away)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(ChaosError::Events(error)),
-        }
-    };
-    put(actor.process.log())?;
-    put(&actor.history)
 }

@@ -11,6 +11,9 @@ const NETWORK: &str = "network";
 /// The name of the resource in histories.
 const RESOURCE: &str = "resource";
 
+/// The name of the PostgreSQL that keeps ticks and jobs.
+pub(super) const POSTGRES: &str = "postgres";
+
 /// Returns the process that the fault strikes, and its effect on it.
 pub(super) fn of(fault: Fault, locks: &Locks, workers: usize) -> (String, Effect) {
     let links = |how, links: &[(String, String)]| {
@@ -44,6 +47,8 @@ pub(super) fn of(fault: Fault, locks: &Locks, workers: usize) -> (String, Effect
             links(LinkFault::Cut, &all.collect::<Vec<_>>())
         }
         Fault::KillResource => (RESOURCE.to_owned(), Effect::Down),
+        Fault::PausePostgres => (POSTGRES.to_owned(), Effect::Pause),
+        Fault::KillPostgres => (POSTGRES.to_owned(), Effect::Down),
     }
 }
 
@@ -52,6 +57,7 @@ fn name(end: End, locks: &Locks) -> String {
     match end {
         End::Server(place) => locks.name_at(place).to_owned(),
         End::Resource => RESOURCE.to_owned(),
+        End::Postgres => POSTGRES.to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::record::Record;
 use crate::systems::System;
 
 /// A kind of fault.
@@ -38,16 +39,24 @@ pub enum FaultKind {
     IsolateServer,
     /// Kills the resource by SIGKILL, and restarts it with its data.
     KillResource,
+    /// Stops the PostgreSQL that keeps ticks and jobs by SIGSTOP, and continues it later.
+    PausePostgres,
+    /// Kills that PostgreSQL by SIGKILL, and restarts it: it recovers from its log.
+    KillPostgres,
 }
 
 impl FaultKind {
-    /// Returns whether this fault can strike servers of `system`.
-    pub fn strikes(self, system: System) -> bool {
+    /// Returns whether this fault can strike servers of `system`, or the guarded side `record`; `None` is no
+    /// lock server.
+    pub fn strikes(self, system: Option<System>, record: Record) -> bool {
         use System::{Etcd, Redis, Redlock};
         match self {
-            Self::LoseData | Self::StepClock => matches!(system, Redis | Redlock),
-            Self::Failover => system == Redis,
-            Self::MoveLeader => system == Etcd,
+            Self::LoseData | Self::StepClock => matches!(system, Some(Redis | Redlock)),
+            Self::Failover => system == Some(Redis),
+            Self::MoveLeader => system == Some(Etcd),
+            Self::PauseServer | Self::KillServer | Self::IsolateServer => system.is_some(),
+            Self::KillResource => record == Record::Resource,
+            Self::PausePostgres | Self::KillPostgres => record == Record::Postgres,
             _ => true,
         }
     }
@@ -136,6 +145,10 @@ pub enum Fault {
     },
     /// See [`FaultKind::KillResource`].
     KillResource,
+    /// See [`FaultKind::PausePostgres`].
+    PausePostgres,
+    /// See [`FaultKind::KillPostgres`].
+    KillPostgres,
 }
 
 /// The lock server that a fault strikes.
@@ -156,6 +169,18 @@ pub enum End {
     Server(usize),
     /// The resource.
     Resource,
+    /// The PostgreSQL that keeps ticks and jobs.
+    Postgres,
+}
+
+impl End {
+    /// Returns the guarded side.
+    pub(super) const fn of(record: Record) -> Self {
+        match record {
+            Record::Resource => Self::Resource,
+            Record::Postgres => Self::Postgres,
+        }
+    }
 }
 
 /// The traffic that a cut link holds back.
@@ -187,6 +212,8 @@ impl Fault {
             Self::ResetLink { .. } => FaultKind::ResetLink,
             Self::IsolateServer { .. } => FaultKind::IsolateServer,
             Self::KillResource => FaultKind::KillResource,
+            Self::PausePostgres => FaultKind::PausePostgres,
+            Self::KillPostgres => FaultKind::KillPostgres,
         }
     }
 
@@ -200,9 +227,9 @@ impl Fault {
         match self {
             Self::PauseWorker { worker }
             | Self::KillWorker { worker }
-            | Self::CutLink { worker, to: End::Resource, .. }
-            | Self::SlowLink { worker, to: End::Resource, .. }
-            | Self::ResetLink { worker, to: End::Resource } => Some(worker),
+            | Self::CutLink { worker, to: End::Resource | End::Postgres, .. }
+            | Self::SlowLink { worker, to: End::Resource | End::Postgres, .. }
+            | Self::ResetLink { worker, to: End::Resource | End::Postgres } => Some(worker),
             _ => None,
         }
     }
@@ -260,6 +287,8 @@ impl fmt::Display for Fault {
             Self::ResetLink { worker, to } => write!(f, "{} ↔ {to} reset", name(worker)),
             Self::IsolateServer { server } => write!(f, "{server} cut off from all workers"),
             Self::KillResource => f.write_str("the resource killed"),
+            Self::PausePostgres => f.write_str("PostgreSQL stopped by SIGSTOP"),
+            Self::KillPostgres => f.write_str("PostgreSQL killed"),
         }
     }
 }
@@ -278,6 +307,7 @@ impl fmt::Display for End {
         match self {
             Self::Server(number) => Server::Number(*number).fmt(f),
             Self::Resource => f.write_str("the resource"),
+            Self::Postgres => f.write_str("PostgreSQL"),
         }
     }
 }

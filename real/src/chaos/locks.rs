@@ -25,6 +25,7 @@ enum Kind {
         primary: usize,
         replication: Proxy,
     },
+    /// Servers that know nothing of each other; none if the workers need no lock.
     Redlock(Vec<Redis>),
     Etcd(EtcdCluster),
     ZooKeeper(ZooKeeperEnsemble),
@@ -34,7 +35,7 @@ impl Locks {
     /// Starts the servers and waits until they are ready.
     pub(super) fn start(stage: &Stage, configuration: &Configuration) -> Result<Self, ChaosError> {
         let count = configuration.servers();
-        let name = configuration.system.as_str();
+        let name = configuration.system_name();
         let names: Vec<_> = (1..=count).map(|n| format!("{name}-{n}")).collect();
         let clocks = if configuration.kinds().any(|kind| kind == FaultKind::StepClock) {
             names.iter().map(|name| WallClock::new(stage, name)).collect::<Result<_, _>>()?
@@ -49,7 +50,7 @@ impl Locks {
             names.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()
         };
         let kind = match configuration.system {
-            System::Redis => {
+            Some(System::Redis) => {
                 let mut nodes = redis()?;
                 let replication = tokio::runtime::Handle::current()
                     .block_on(Proxy::start(&nodes[0].address()))
@@ -57,9 +58,9 @@ impl Locks {
                 nodes[1].follow(replication.port())?;
                 Kind::Redis { nodes, primary: 0, replication }
             }
-            System::Redlock => Kind::Redlock(redis()?),
-            System::Etcd => Kind::Etcd(EtcdCluster::start(stage)?),
-            System::Zookeeper => Kind::ZooKeeper(ZooKeeperEnsemble::start(stage)?),
+            Some(System::Redlock) | None => Kind::Redlock(redis()?),
+            Some(System::Etcd) => Kind::Etcd(EtcdCluster::start(stage)?),
+            Some(System::Zookeeper) => Kind::ZooKeeper(ZooKeeperEnsemble::start(stage)?),
         };
         Ok(Self { kind, names, clocks })
     }

@@ -5,11 +5,13 @@
 //! carries out the plan, then heals everything and waits until every worker has been served again: first
 //! safety, then liveness. `operator.rs` raises counters that were lost, if the run has an operator. The
 //! histories of the processes and the faults, which are events too, are merged and judged: [`Report`].
+//! `committed.rs` adds the effects that PostgreSQL holds, if it keeps the record.
 //!
 //! Workers reach the servers and the resource through proxies, so that any link can fail and the run needs no
 //! root.
 #![allow(clippy::disallowed_methods, reason = "a run on live processes uses real time")]
 
+mod committed;
 mod deployment;
 mod effect;
 mod events;
@@ -35,10 +37,11 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::faults::FaultError;
-use crate::judgement::Judgement;
+use crate::judgement::{Judgement, Queue};
 use crate::lab::{LabError, Machine, Software};
 use crate::metrics::Targets;
 use crate::primitive::Primitive;
+use crate::record::Record;
 use crate::recording::{ReadError, read};
 use crate::servers::ServerError;
 use crate::stop::Stop;
@@ -66,8 +69,10 @@ const WRITE: &str = r#""outcome":"accepted""#;
 /// The options of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Configuration {
-    /// The lock system: one Redis with a replica, five Redis for Redlock, three etcd, or three ZooKeeper.
-    pub system: System,
+    /// The lock system: one Redis with a replica, five Redis for Redlock, three etcd, or three ZooKeeper;
+    /// `None` if the workers need no lock, since PostgreSQL has their queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<System>,
     /// The switch for refusing stale tokens. Nothing else depends on it.
     pub fence: Fencing,
     /// The seed from which the plan is drawn.
@@ -86,6 +91,9 @@ pub struct Configuration {
     pub keys: u64,
     /// The primitive that the workers contend for.
     pub primitive: Primitive,
+    /// The record of ticks and jobs.
+    #[serde(skip_serializing_if = "Record::is_default")]
+    pub record: Record,
     /// The source of the workers' fencing tokens, of Redis and Redlock.
     #[serde(skip_serializing_if = "Tokens::is_default")]
     pub tokens: Tokens,
@@ -106,7 +114,7 @@ fn as_millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::
 impl Configuration {
     /// Returns the kinds of faults that can strike this system.
     pub fn kinds(&self) -> impl Iterator<Item = FaultKind> + '_ {
-        self.faults.iter().copied().filter(|kind| kind.strikes(self.system))
+        self.faults.iter().copied().filter(|kind| kind.strikes(self.system, self.record))
     }
 
     /// Returns the command that repeats the run.
@@ -121,15 +129,16 @@ impl Configuration {
             workers,
             keys,
             primitive,
+            record,
             tokens,
             ttl,
             work,
             raise,
         } = self;
+        let system = system.map_or_else(String::new, |system| format!(" --system {}", system.as_str()));
         let mut command = format!(
-            "real chaos --system {} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} \
+            "real chaos{system} --fence {} --seed {seed} --for {}ms --every {}ms --workers {workers} \
              --keys {keys} --ttl {}ms --work {}ms",
-            system.as_str(),
             fence.as_str(),
             lasts.as_millis(),
             every.as_millis(),
@@ -144,6 +153,9 @@ impl Configuration {
         if *primitive != Primitive::Mutex {
             command.push_str(&format!(" --primitive {primitive}"));
         }
+        if !record.is_default() {
+            command.push_str(&format!(" --record {}", record.as_str()));
+        }
         if !tokens.is_default() {
             command.push_str(&format!(" --tokens {}", tokens.as_str()));
         }
@@ -153,15 +165,25 @@ impl Configuration {
         command
     }
 
+    /// Returns the name of the system: `postgres` if there are no lock servers.
+    pub fn system_name(&self) -> &'static str {
+        self.system.map_or(Record::Postgres.as_str(), System::as_str)
+    }
+
+    /// Returns the record and the tokens as further items of a title, if they are not the default.
+    pub fn notes(&self) -> String {
+        self.record.note(self.system.is_some()) + &self.tokens.note()
+    }
+
     /// Returns the number of lock servers.
-    pub const fn servers(&self) -> usize {
-        servers_of(self.system)
+    pub fn servers(&self) -> usize {
+        self.system.map_or(0, servers_of)
     }
 
     /// Returns the number of addresses that a worker knows: for Redis one, that of the primary.
-    pub const fn places(&self) -> usize {
+    pub fn places(&self) -> usize {
         match self.system {
-            System::Redis => 1,
+            Some(System::Redis) => 1,
             _ => self.servers(),
         }
     }
@@ -213,6 +235,9 @@ pub enum ChaosError {
         SERVED_WITHIN.as_secs()
     )]
     Idle,
+    /// The rows of ticks and jobs could not be read.
+    #[error("PostgreSQL does not say which tasks have taken effect: {0}; repeat the run")]
+    Rows(String),
     /// A proxy found no port.
     #[error("no port for a link: {0}; raise this user's limits (ulimit -n)")]
     Proxy(io::Error),
@@ -277,14 +302,16 @@ pub fn run(
     let served_at_end =
         deployment.all_have(if configuration.raise { WRITE } else { grant }, SERVED_WITHIN, stop)?;
     let interrupted = stop.is_asked();
-    let (files, _stage) = deployment.end()?;
-    let history = read(&files)?;
+    let ended = deployment.end()?;
+    let mut history = read(&ended.files)?;
+    let commits_lost = ended.rows.as_deref().map(|rows| committed::insert(&mut history.events, rows));
     let path = out.join("history.jsonl");
     let bytes = write_history(&history.events, &path)?;
-    let queue = configuration.system.queue();
+    let queue = configuration.system.map_or(Queue::Unknown, System::queue);
     let judgement = Judgement::of_queue(&history.events, queue, Some(SERVED_WITHIN));
     let mut report = Report::of(configuration, &plan, &history.events, bytes, judgement, place);
     report.interrupted = interrupted;
+    report.commits_lost = commits_lost;
     report.served_at_end = served_at_end;
     keep(&report, &out.join("report.json"))?;
     Ok(report)

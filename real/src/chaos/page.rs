@@ -130,10 +130,8 @@ fn after_mutex(runs: &[&Stored]) -> String {
     let regressed = || runs.iter().map(|run| (run, run.count(VerdictKind::TokenRegressed)));
     let (all, explained) =
         regressed().fold((0, 0), |(all, explained), (_, of)| (all + of.all, explained + of.explained));
-    let systems: BTreeSet<_> = regressed()
-        .filter(|(_, count)| count.all > 0)
-        .map(|(run, _)| run.configuration.system.as_str())
-        .collect();
+    let systems: BTreeSet<_> =
+        regressed().filter(|(_, count)| count.all > 0).map(|(run, _)| run.system_name()).collect();
     let tokens = if systems.is_empty() {
         "No token regressed.".to_owned()
     } else {
@@ -230,7 +228,8 @@ served; jobs are claimed, not requested, and have none.
 The servers are one Redis {persistence}, and a replica of it,
 to which it sends its writes without waiting; {redlock} such Redis without replicas for Redlock; etcd with {etcd} members and
 ZooKeeper with {zookeeper}, each of which syncs its log of writes to the disk before it answers. So a Redis loses data only by
-the faults that take it away: a restart without its data, and the promotion of a replica that lags.
+the faults that take it away: a restart without its data, and the promotion of a replica that lags. PostgreSQL, where it
+keeps the jobs or the ticks in place of the resource, syncs each commit too, and no loss of it is excused.
 
 An overlap is no violation: any lease allows it when its holder pauses for longer than the lease. Neither is a verdict
 that a fault explains: a Redis that has lost its data, or a replica that lagged, gives old tokens again, and has lost
@@ -291,6 +290,21 @@ mod tests {
         let shared = plain.replace(r#""workers": 4"#, r#""workers": 4, "tokens": "shared""#);
         let expected = page(&plain).replace("| redis | on |", "| redis, tokens shared | on |");
         assert_eq!(page(&shared), expected);
+    }
+
+    #[test]
+    fn a_page_names_the_postgres_that_keeps_the_record() {
+        let run = |system: &str, primitive: &str| {
+            let on = format!(r#"{system} "primitive": "{primitive}", "record": "postgres","#);
+            let text = report("").replace(r#""system": "etcd","#, &on);
+            serde_json::from_str::<Stored>(&text.replace(r#""grants""#, r#""commits_lost": 1, "grants""#))
+                .unwrap()
+        };
+        let cron = run(r#""system": "etcd","#, "cron:200ms");
+        let page = render(&[run("", "jobs"), cron], &[]);
+        assert!(page.contains("| `jobs` | postgres | 4 | 3 |"), "{page}");
+        assert!(page.contains("| `cron:200ms` | etcd, record postgres | 4 | 3 |"), "{page}");
+        assert!(page.contains(": 2 violations."), "{page}");
     }
 
     #[test]

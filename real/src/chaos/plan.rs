@@ -50,6 +50,7 @@ enum Victim {
     /// All lock servers: two at once would cost the majority, or the replica.
     Cluster,
     Server(usize),
+    /// The resource, or PostgreSQL in its place.
     Resource,
 }
 
@@ -86,13 +87,13 @@ fn victim(configuration: &Configuration, fault: Fault) -> Victim {
         Fault::CutLink { worker, to, .. }
         | Fault::SlowLink { worker, to, .. }
         | Fault::ResetLink { worker, to } => Victim::Link(worker, to),
-        Fault::KillResource => Victim::Resource,
+        Fault::KillResource | Fault::PausePostgres | Fault::KillPostgres => Victim::Resource,
         Fault::PauseServer { server }
         | Fault::KillServer { server }
         | Fault::LoseData { server }
         | Fault::StepClock { server, .. }
         | Fault::IsolateServer { server } => match (configuration.system, server) {
-            (System::Redlock, Server::Number(number)) => Victim::Server(number),
+            (Some(System::Redlock), Server::Number(number)) => Victim::Server(number),
             _ => Victim::Cluster,
         },
         Fault::MoveLeader { .. } | Fault::Failover { .. } => Victim::Cluster,
@@ -147,6 +148,8 @@ impl Draw<'_> {
             FaultKind::ResetLink => Fault::ResetLink { worker, to: self.end() },
             FaultKind::IsolateServer => Fault::IsolateServer { server: self.server() },
             FaultKind::KillResource => Fault::KillResource,
+            FaultKind::PausePostgres => Fault::PausePostgres,
+            FaultKind::KillPostgres => Fault::KillPostgres,
         }
     }
 
@@ -164,16 +167,16 @@ impl Draw<'_> {
     fn server(&mut self) -> Server {
         let another = self.between(0, 2) == 0;
         match self.configuration.system {
-            System::Redis => Server::Leader,
-            System::Etcd | System::Zookeeper if !another => Server::Leader,
+            Some(System::Redis) => Server::Leader,
+            Some(System::Etcd | System::Zookeeper) if !another => Server::Leader,
             _ => Server::Number(self.below(self.configuration.servers())),
         }
     }
 
-    /// Draws the far end of a link: the resource is as likely as any one lock server.
+    /// Draws the far end of a link: in half of the cases the guarded side, if there are lock servers.
     fn end(&mut self) -> End {
-        let places = self.configuration.places();
-        if self.between(0, 1) == 0 { End::Resource } else { End::Server(self.below(places)) }
+        let (places, guarded) = (self.configuration.places(), End::of(self.configuration.record));
+        if places == 0 || self.between(0, 1) == 0 { guarded } else { End::Server(self.below(places)) }
     }
 
     fn one_of<'t, T>(&mut self, of: &'t [T]) -> Option<&'t T> {

@@ -50,6 +50,9 @@ pub struct Report {
     pub writes_refused: usize,
     /// Claims (fenced reads) refused by the resource.
     pub claims_refused: usize,
+    /// The number of acknowledged commits that PostgreSQL does not have in the end; `None` if it keeps none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commits_lost: Option<u64>,
     /// The answers of the resource since the last time that a Redis had lost its data and runs again; with
     /// an operator, since its counters are raised.
     pub since_data_lost: Option<Since>,
@@ -120,8 +123,9 @@ impl Report {
             grants: summary.grants,
             tasks_done: tasks_done(history),
             writes_accepted: summary.accepted.len(),
-            writes_refused: summary.refused.len(),
+            writes_refused: summary.refused.len() + refused_by_postgres(configuration, history),
             claims_refused: summary.refused_reads.len(),
+            commits_lost: None,
             since_data_lost: since_data_lost(history),
             longest_unserved_ms: longest_unserved(history) / 1_000_000,
             lasted_ms: history.last().map_or(0, |event| event.at.0) / 1_000_000,
@@ -131,9 +135,10 @@ impl Report {
         }
     }
 
-    /// Returns the number of verdicts that break a promise: all but overlaps and those that a fault explains.
+    /// Returns the number of verdicts that break a promise, all but overlaps and those that a fault explains,
+    /// and of commits lost.
     pub fn violations(&self) -> u64 {
-        Self::violations_of(&self.verdicts)
+        Self::violations_of(&self.verdicts) + self.commits_lost.unwrap_or(0)
     }
 
     pub(super) fn violations_of(verdicts: &BTreeMap<VerdictKind, Count>) -> u64 {
@@ -158,6 +163,15 @@ impl Report {
 fn tasks_done(history: &[Event]) -> u64 {
     let is_done = |event: &&Event| matches!(&event.kind, Kind::TaskEnded { outcome: Some(outcome), .. } if outcome.as_str() == "done");
     history.iter().filter(is_done).count() as u64
+}
+
+/// Returns the number of commits that PostgreSQL refused, as far as workers know: it has no events.
+fn refused_by_postgres(configuration: &Configuration, history: &[Event]) -> usize {
+    let is_refused = |event: &&Event| match &event.kind {
+        Kind::TaskEnded { outcome: Some(outcome), .. } => ["stale", "owner"].contains(&outcome.as_str()),
+        _ => false,
+    };
+    if configuration.record.is_default() { 0 } else { history.iter().filter(is_refused).count() }
 }
 
 /// Returns the answers of the resource after the last healed loss of data, if there is one.
@@ -215,8 +229,8 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "{}{}, fencing {}, seed {}: {:.1} s, {} faults, {} events in {:.1} MB",
-            configuration.system.as_str(),
-            configuration.tokens.note(),
+            configuration.system_name(),
+            configuration.notes(),
             configuration.fence.as_str(),
             configuration.seed,
             seconds(self.lasted_ms),
@@ -241,6 +255,9 @@ impl fmt::Display for Report {
         }
         if self.tasks_done > 0 {
             writeln!(f, "  {} tasks done", self.tasks_done)?;
+        }
+        if let Some(lost @ 1..) = self.commits_lost {
+            writeln!(f, "  {lost} acknowledged commits are not in PostgreSQL")?;
         }
         if let Some(Since { accepted, refused }) = self.since_data_lost {
             let begin = if configuration.raise { "counters were raised" } else { "data was lost" };

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::report::{Count, Report, Since};
 use crate::lab::{Machine, Software};
+use crate::record::Record;
 use crate::tokens::Tokens;
 
 /// Why the page can't be made.
@@ -113,6 +114,8 @@ pub(super) struct Stored {
     pub(super) claims_refused: u64,
     pub(super) longest_unserved_ms: u64,
     pub(super) lasted_ms: u64,
+    #[serde(default)]
+    pub(super) commits_lost: u64,
     pub(super) since_data_lost: Option<Since>,
     #[serde(default)]
     pub(super) not_judged: Vec<StoredNotJudged>,
@@ -126,7 +129,10 @@ pub(super) struct StoredNotJudged {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct StoredConfiguration {
-    pub(super) system: String,
+    /// `None` if there were no lock servers.
+    pub(super) system: Option<String>,
+    #[serde(default)]
+    pub(super) record: Record,
     pub(super) fence: String,
     #[serde(default = "mutex")]
     pub(super) primitive: String,
@@ -147,7 +153,7 @@ impl Stored {
     }
 
     pub(super) fn violations(&self) -> u64 {
-        Report::violations_of(&self.verdicts)
+        Report::violations_of(&self.verdicts) + self.commits_lost
     }
 
     pub(super) fn explained(&self) -> u64 {
@@ -158,10 +164,15 @@ impl Stored {
         self.configuration.primitive == "mutex"
     }
 
-    /// Returns the system, and the source of its tokens if it is not the default.
+    /// Returns the name of the system: `postgres` if there were no lock servers.
+    pub(super) fn system_name(&self) -> &str {
+        self.configuration.system.as_deref().unwrap_or(Record::Postgres.as_str())
+    }
+
+    /// Returns the system, and the record and the source of its tokens if they are not the default.
     pub(super) fn system(&self) -> String {
-        let StoredConfiguration { system, tokens, .. } = &self.configuration;
-        format!("{system}{}", tokens.note())
+        let StoredConfiguration { system, record, tokens, .. } = &self.configuration;
+        format!("{}{}{}", self.system_name(), record.note(system.is_some()), tokens.note())
     }
 
     pub(super) fn unserved(&self) -> String {

@@ -75,8 +75,8 @@ impl Audit {
         if !judgement.has_judged() {
             let events = judgement.events;
             return Err(format!(
-                "nothing was judged: none of the {events} events is a grant, a critical section or an access to the \
-                 resource"
+                "nothing was judged: none of the {events} events is a grant, a critical section, a task or \
+                 an access to the resource"
             )
             .into());
         }

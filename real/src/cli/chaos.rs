@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use real::chaos::{self, Configuration, FaultKind, Plan};
 use real::metrics::Targets;
 use real::primitive::Primitive;
+use real::record::Record;
 use real::stop::Stop;
 use real::systems::System;
 use real::tokens::Tokens;
@@ -20,7 +21,7 @@ use super::{Outcome, fencing, print, span, written};
 /// The flags of `chaos`.
 #[derive(Args)]
 pub(crate) struct Chaos {
-    /// The lock systems, one run after the other; by default all.
+    /// The lock systems, one run after the other; by default all. Jobs with --record postgres need none.
     #[arg(long, visible_alias = "backend", env = "DLOCK_SYSTEM", value_enum, value_delimiter = ',')]
     system: Vec<System>,
     /// The duration of each run's faults.
@@ -52,9 +53,13 @@ pub(crate) struct Chaos {
     keys: u64,
     /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore:N, readers (of three
     /// rounds two read), several:K (keys at once), reentrant:D (nested sections), election, single-flight,
-    /// cron:TIME (a tick every so often) or jobs (a queue, on Redis, to which a round adds a job).
+    /// cron:TIME (a tick every so often) or jobs (a queue, on Redis or PostgreSQL, to which a round adds a
+    /// job).
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
+    /// The record of ticks and jobs: the resource, or tables on PostgreSQL, which are the queue of jobs, too.
+    #[arg(long, env = "DLOCK_RECORD", value_enum, default_value_t)]
+    record: Record,
     /// The source of the fencing tokens, on redis and redlock; by default the counter.
     #[arg(long, env = "DLOCK_TOKENS", value_enum, value_name = "SOURCE")]
     tokens: Option<Tokens>,
@@ -81,11 +86,12 @@ pub(crate) struct Chaos {
 
 impl Chaos {
     pub(crate) fn run(self) -> Outcome {
-        let all = System::value_variants();
-        let systems = if self.system.is_empty() { all } else { &self.system };
         // Each run lasts for minutes: a flag that does not suit the last one is refused before the first.
-        let configurations =
-            systems.iter().map(|system| self.configuration(*system)).collect::<Result<Vec<_>, _>>()?;
+        let configurations = self
+            .systems()?
+            .into_iter()
+            .map(|system| self.configuration(system))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut as_expected = true;
         let stop = super::stop_on_signals()?;
         real::logs::install(None)?;
@@ -100,11 +106,25 @@ impl Chaos {
         Ok(as_expected)
     }
 
+    /// Returns the lock system of each run; `None` if it needs no lock.
+    fn systems(&self) -> Result<Vec<Option<System>>, String> {
+        match (self.record.needs_lock(self.primitive), self.system.as_slice()) {
+            (true, []) => Ok(System::value_variants().iter().copied().map(Some).collect()),
+            (true, systems) => Ok(systems.iter().copied().map(Some).collect()),
+            (false, []) => Ok(vec![None]),
+            (false, [system, ..]) => Err(format!(
+                "--system {}: the queue of jobs is on PostgreSQL and needs no lock: leave it out, or give \
+                 --record resource",
+                system.as_str()
+            )),
+        }
+    }
+
     fn run_one(&self, configuration: &Configuration, stop: &Stop, targets: Option<&Targets>) -> Outcome {
-        let Configuration { fence, system, primitive, tokens, .. } = configuration;
+        let Configuration { fence, primitive, .. } = configuration;
         let fence = fence.as_str();
         let primitive = if *primitive == Primitive::Mutex { String::new() } else { format!(", {primitive}") };
-        let title = format!("{}{primitive}{}", system.as_str(), tokens.note());
+        let title = format!("{}{primitive}{}", configuration.system_name(), configuration.notes());
         let folder = title.replace(", ", "-").replace([':', ' '], "-");
         let out = self.out.join(format!("{folder}-{fence}-{}", self.seed));
         print(&format!("{title}, fencing {fence}, seed {}\n", self.seed))?;
@@ -117,7 +137,7 @@ impl Chaos {
         Ok(report.is_as_expected())
     }
 
-    fn configuration(&self, system: System) -> Result<Configuration, Box<dyn Error>> {
+    fn configuration(&self, system: Option<System>) -> Result<Configuration, Box<dyn Error>> {
         let all = FaultKind::value_variants();
         let faults = if self.faults.is_empty() { all } else { &self.faults };
         let configuration = Configuration {
@@ -130,13 +150,14 @@ impl Chaos {
             workers: self.workers,
             keys: self.keys,
             primitive: self.primitive,
+            record: self.record,
             tokens: self.tokens.unwrap_or_default(),
             ttl: self.ttl,
             work: self.work,
             raise: self.raise,
         };
-        self.primitive.check(system)?;
-        self.tokens.map_or(Ok(()), |tokens| tokens.check(system, self.primitive))?;
+        self.record.check(self.primitive, Some(self.fence))?;
+        self.check_servers(system)?;
         let wanted = self.primitive.keys();
         if u64::from(wanted) > self.keys {
             let problem = format!("--primitive {} locks {wanted} keys: set --keys to more", self.primitive);
@@ -145,13 +166,28 @@ impl Chaos {
         if self.raise && self.primitive == Primitive::Jobs {
             return Err("--raise: the jobs have a resource each, so no counter is raised for them".into());
         }
+        if self.raise && self.record == Record::Postgres {
+            let problem = "--raise: `real raise` asks the resource for its highest token: leave it out, or \
+                 give --record resource";
+            return Err(problem.into());
+        }
         if configuration.kinds().next().is_none() {
             return Err(format!(
                 "none of these faults can strike {}: give others to --faults",
-                system.as_str()
+                configuration.system_name()
             )
             .into());
         }
         Ok(configuration)
+    }
+
+    /// Refuses a primitive or a source of tokens that the lock servers do not have.
+    fn check_servers(&self, system: Option<System>) -> Result<(), String> {
+        let Some(system) = system else {
+            let tokens = self.tokens.filter(|tokens| !tokens.is_default());
+            return tokens.map_or(Ok(()), |tokens| tokens.check(System::Redis, self.primitive));
+        };
+        self.primitive.check(system)?;
+        self.tokens.map_or(Ok(()), |tokens| tokens.check(system, self.primitive))
     }
 }

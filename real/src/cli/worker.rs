@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use real::pause::{How, Pause};
 use real::primitive::Primitive;
+use real::record::Record;
 use real::work::{Done, Plan, carry_out};
 use resource::Fencing;
 use resource::worker::Step;
@@ -30,9 +31,23 @@ pub(crate) struct Worker {
     fence: Option<Fencing>,
     /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore:N, readers (of three
     /// rounds two read), several:K (keys at once), reentrant:D (nested sections), election, single-flight,
-    /// cron:TIME (a tick every so often) or jobs (a queue, on Redis, to which a round adds a job).
+    /// cron:TIME (a tick every so often) or jobs (a queue, on Redis or PostgreSQL, to which a round adds a
+    /// job).
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
+    /// The record of ticks and jobs: the resource, or tables on PostgreSQL, which commit them with a row of
+    /// the worker's own. These are the queue of jobs, too: it needs no lock servers.
+    #[arg(long, env = "DLOCK_RECORD", value_enum, default_value_t)]
+    record: Record,
+    /// The database of --record postgres: postgresql://user@host:port/database.
+    #[arg(
+        long,
+        env = "DLOCK_POSTGRES",
+        value_name = "URL",
+        hide_env_values = true,
+        required_if_eq("record", "postgres")
+    )]
+    postgres: Option<String>,
     /// The duration of the work between the grant and the write.
     #[arg(long, env = "DLOCK_WORK", value_parser = span::parse, default_value = "50ms")]
     work: Duration,
@@ -113,13 +128,17 @@ impl Worker {
             (false, Duration::ZERO) => How::Not,
             (false, pause) => How::World(pause),
         };
+        self.record.check(self.primitive, self.fence)?;
+        let postgres = self.postgres.filter(|_| self.record == Record::Postgres);
+        let needs_lock = self.record.needs_lock(self.primitive);
         let (resource, resource_tls) = self.access.resource(&self.resource)?;
         let check = self.check.is_on();
         // Without a check, the end of the work is the last step before the write.
         let at = if check && self.primitive.checks_lease() { Step::Checked } else { Step::Worked };
         Ok(Plan {
             name,
-            place: self.lock.place(self.primitive)?,
+            place: needs_lock.then(|| self.lock.place(self.primitive)).transpose()?,
+            postgres,
             resource,
             resource_tls,
             resource_token: self.access.token()?,

@@ -1,11 +1,14 @@
 //! PostgreSQL. If this process is root, it runs as the user `postgres`.
+#![allow(clippy::disallowed_methods, reason = "waits for live processes")]
 
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, geteuid};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::error::ServerError;
 use super::guard::Stage;
@@ -13,6 +16,10 @@ use super::port::{free, on_free_ports};
 use super::process::{Launch, Process};
 use super::program;
 use super::ready::await_ready;
+
+/// The time within which killed processes are gone, and the pause between two looks.
+const ENDED_WITHIN: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// A PostgreSQL server with one superuser, `postgres`, who needs no password.
 #[derive(Debug)]
@@ -70,7 +77,40 @@ impl Postgres {
         self.port
     }
 
-    /// Returns its process, to pause or kill.
+    /// Stops all of its processes by SIGSTOP: each session has one, in a process group of its own.
+    pub fn pause(&self) {
+        // First: it starts no session meanwhile.
+        self.process.pause();
+        self.signal_sessions(Signal::STOP);
+    }
+
+    /// Continues all of its processes by SIGCONT.
+    pub fn resume(&self) {
+        self.signal_sessions(Signal::CONT);
+        self.process.resume();
+    }
+
+    /// Kills all of its processes by SIGKILL. The operating system keeps what they have written.
+    pub fn kill(&mut self) {
+        self.pause();
+        let begun = Instant::now();
+        // A restart is refused as long as one of them has the shared memory.
+        while !children(self.process.pid()).is_empty() && begun.elapsed() < ENDED_WITHIN {
+            self.signal_sessions(Signal::KILL);
+            thread::sleep(PAUSE);
+        }
+        self.process.kill();
+    }
+
+    /// Sends `signal` to the children of its first process.
+    fn signal_sessions(&self, signal: Signal) {
+        for child in children(self.process.pid()) {
+            // It fails only if the child has ended.
+            let _ = kill_process(child, signal);
+        }
+    }
+
+    /// Returns its first process.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
@@ -104,8 +144,25 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        if self.process.is_paused() {
+            self.resume();
+        }
         self.process.end(Signal::QUIT);
     }
+}
+
+/// Returns the children of a process that have not ended, according to /proc.
+fn children(parent: u32) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let is_child = |pid: &i32| {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name in parentheses, which may contain anything: the state, and the parent.
+        let mut fields = state.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let has_ended = fields.next().is_none_or(|state| state == "Z");
+        !has_ended && fields.next().and_then(|text| text.parse().ok()) == Some(parent)
+    };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(is_child).filter_map(Pid::from_raw).collect()
 }
 
 fn initialise(

@@ -176,7 +176,8 @@ const fn explain(ending: Ending) -> &'static str {
             "refused, 422 fencing token too far above the highest seen; see --max-jump of resource"
         }
         Ending::Unanswered => {
-            "no answer of the resource, perhaps written; check that it runs where --resource says"
+            "no answer of the resource or of PostgreSQL, perhaps written; check that it runs where \
+             --resource or --postgres says"
         }
     }
 }

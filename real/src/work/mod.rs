@@ -4,8 +4,10 @@
 //! Asked to stop, it drops what it waits for, and releases its lock.
 #![allow(clippy::disallowed_methods, reason = "each contender has a thread of its own, on real time")]
 
+mod connector;
 mod contender;
 mod done;
+mod tables;
 mod tasks;
 
 use std::io;
@@ -22,6 +24,7 @@ use resource::client::Client;
 use resource::fence::cron::EveryError;
 use tokio::runtime::{Builder, Handle};
 
+pub use self::connector::UrlError;
 use self::contender::Contender;
 pub use self::done::Done;
 use crate::pause::Pause;
@@ -37,13 +40,15 @@ const REACHED_WITHIN: Duration = Duration::from_secs(5);
 const CONNECT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The work of a command's contenders.
-#[derive(Clone, Debug)]
+/// The work of a command's contenders. Without `Debug`: the URL of PostgreSQL may have a password.
+#[derive(Clone)]
 pub struct Plan {
     /// Their name in the history: a single contender has this name, several are `NAME-1` and so on.
     pub name: String,
-    /// The lock servers.
-    pub place: Place,
+    /// The lock servers; `None` if the jobs of a queue on PostgreSQL need none.
+    pub place: Option<Place>,
+    /// The URL of the PostgreSQL that keeps ticks and jobs; `None` if the resource does.
+    pub postgres: Option<String>,
     /// The address of the resource.
     pub resource: String,
     /// Connects to the resource over TLS.
@@ -110,6 +115,18 @@ pub enum PlanError {
     /// The system does not have the primitive.
     #[error("--primitive: {0}")]
     Primitive(String),
+    /// There are no lock servers.
+    #[error("no lock servers: give --servers, or --primitive jobs with --record postgres")]
+    NoServers,
+    /// The URL of PostgreSQL is invalid.
+    #[error("{0} (--postgres)")]
+    Postgres(#[from] UrlError),
+    /// The tables on PostgreSQL could not be created.
+    #[error("no tables on PostgreSQL within {} s: {problem} (--postgres)", tables::WITHIN.as_secs())]
+    Tables {
+        /// The last error.
+        problem: String,
+    },
     /// The ticks of a cron are too close or too far.
     #[error(transparent)]
     Ticks(#[from] EveryError),
@@ -155,7 +172,11 @@ pub enum PlanError {
 impl Plan {
     /// Refuses a primitive that the servers or the keys do not allow.
     fn check_primitive(&self) -> Result<(), PlanError> {
-        self.primitive.check(self.place.system).map_err(PlanError::Primitive)?;
+        match &self.place {
+            Some(place) => self.primitive.check(place.system).map_err(PlanError::Primitive)?,
+            None if self.primitive == Primitive::Jobs && self.postgres.is_some() => {}
+            None => return Err(PlanError::NoServers),
+        }
         let wanted = self.primitive.keys();
         if u64::from(wanted) > self.keys { Err(PlanError::FewKeys { wanted }) } else { Ok(()) }
     }
@@ -190,7 +211,10 @@ pub fn carry_out(plan: &Plan, stop: &Stop, on_round: impl Fn(Done) + Sync) -> Re
         return Err(PlanError::Nobody);
     }
     plan.check_primitive()?;
-    reach_resource(plan, stop)?;
+    match &plan.postgres {
+        None => reach_resource(plan, stop)?,
+        Some(url) => tables::create(url, stop)?,
+    }
     thread::scope(|scope| {
         let start = |number| {
             thread::Builder::new().spawn_scoped(scope, {
@@ -258,8 +282,10 @@ fn contend(plan: &Plan, number: u64, stop: &Stop, on_round: &impl Fn(Done)) -> R
     let executor = Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
         let runtime = TokioRuntime::new(Handle::current()).polling_busily(plan.busy_poll);
-        let backend = plan.place.backend(plan.ttl, Waiting::default(), runtime.clone())?;
-        let contender = Contender { plan, name, keys, stop, on_round, runtime };
-        contender.run(backend).await
+        let contender = Contender { plan, name, keys, stop, on_round, runtime: runtime.clone() };
+        match &plan.place {
+            Some(place) => contender.run(place.backend(plan.ttl, Waiting::default(), runtime)?).await,
+            None => contender.work_on_postgres().await,
+        }
     })
 }

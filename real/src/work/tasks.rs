@@ -8,16 +8,20 @@ use dlock::redis::{Queue, Redis};
 use dlock::tls::Tls;
 use dlock::{AnyBackend, Backoff, Cap, ConnectError, FencingToken, Lock, Runtime, TokioRuntime};
 use history::emit;
-use resource::cron::{Cron, ResourceTicks, Runner};
-use resource::fence::cron::{Every, Missed, Policy, Tick};
+use resource::cron::{Cron, PostgresTickRecord, ResourceTicks, Runner};
+use resource::fence::cron::{Every, Missed, Policy, Tick, Ticks};
 use resource::flight::ResourceResults;
-use resource::jobs::{JobWorker, Part, ResourceJobs, Task, Terms, Worked, enqueue};
+use resource::jobs::{
+    JobRecord, JobWorker, Part, PostgresJobRecord, PostgresJobs, ResourceJobs, Task, Terms, Worked, enqueue,
+};
 use resource::worker::{Pauses, Step};
 
 use super::PlanError;
+use super::connector::{Connector, UrlError};
 use super::contender::Contender;
 use super::done::{Done, End};
 use crate::systems::SystemError;
+use crate::task_rows::RowOf;
 
 /// The longest time for which a flight renews its lease, if the plan sets none.
 const LONGEST: Cap = Cap(Duration::from_secs(3600));
@@ -55,12 +59,29 @@ impl<T: Fn(Done)> Contender<'_, T> {
         lock: &Lock<AnyBackend<TokioRuntime>>,
         every: Duration,
     ) -> Result<(), PlanError> {
+        match &self.plan.postgres {
+            None => {
+                self.fire_on(lock, ResourceTicks::new(self.plan.client(self.runtime.clone())), every).await
+            }
+            Some(url) => {
+                let (runtime, rows) = (self.runtime.clone(), RowOf(self.key().clone()));
+                let ticks = PostgresTickRecord::new(runtime, self.connector(url)?, rows);
+                self.fire_on(lock, ticks, every).await
+            }
+        }
+    }
+
+    async fn fire_on<R: Ticks>(
+        &self,
+        lock: &Lock<AnyBackend<TokioRuntime>>,
+        ticks: R,
+        every: Duration,
+    ) -> Result<(), PlanError> {
         let plan = self.plan;
         let policy = Policy { late_max: every, missed: Missed::Latest };
         let mut cron = Cron::new(self.key().clone(), Every::new(every, Duration::ZERO)?, policy);
         (cron.acquire_timeout, cron.answer_timeout) = (plan.acquire_timeout, plan.acquire_timeout);
         (cron.renew, cron.check) = (plan.renew, plan.check);
-        let ticks = ResourceTicks::new(plan.client(self.runtime.clone()));
         let mut runner = Runner::new(lock.clone(), ticks, cron, self.pauses());
         let (runtime, name) = (&self.runtime, self.name.as_str());
         let work = |tick: Tick| async move {
@@ -81,20 +102,39 @@ impl<T: Fn(Done)> Contender<'_, T> {
         Ok(())
     }
 
-    /// Works on the jobs of a queue.
+    /// Works on the jobs of a queue on Redis.
     pub(super) async fn work_jobs(&self) -> Result<(), PlanError> {
         let runtime = self.runtime.clone();
-        match self.plan.place.connector().map_err(|error| SystemError::from(ConnectError::from(error)))? {
-            None => self.work_on(self.plan.place.redis(runtime)?).await,
-            Some(tls) => self.work_on(self.plan.place.redis(Tls::new(runtime, tls))?).await,
+        let place = self.plan.place.as_ref().ok_or(PlanError::NoServers)?;
+        match place.connector().map_err(|error| SystemError::from(ConnectError::from(error)))? {
+            None => self.work_on_redis(place.redis(runtime)?).await,
+            Some(tls) => self.work_on_redis(place.redis(Tls::new(runtime, tls))?).await,
         }
         Ok(())
     }
 
-    /// Claims a job a round. Adds one before, unless the last round found one: then others may be left.
-    async fn work_on<R: Runtime>(&self, redis: Redis<R>) {
+    async fn work_on_redis<R: Runtime>(&self, redis: Redis<R>) {
         let queue = Queue::new(redis, self.key().clone());
-        let record = ResourceJobs::new(self.plan.client(self.runtime.clone()));
+        self.work_on(queue, ResourceJobs::new(self.plan.client(self.runtime.clone()))).await;
+    }
+
+    /// Works on the jobs of a queue on PostgreSQL, whose table is the record of its jobs, too.
+    pub(super) async fn work_on_postgres(&self) -> Result<(), PlanError> {
+        let url = self.plan.postgres.as_ref().ok_or(PlanError::NoServers)?;
+        let (connector, runtime, key) = (self.connector(url)?, self.runtime.clone(), self.key().clone());
+        let queue = PostgresJobs::new(key.clone(), runtime.clone(), connector.clone());
+        let record = PostgresJobRecord::new(runtime, connector, self.plan.ttl, RowOf(key));
+        self.work_on(queue, record).await;
+        Ok(())
+    }
+
+    /// Returns a connector whose sessions end if they are silent within a transaction.
+    fn connector(&self, url: &str) -> Result<Connector, UrlError> {
+        Ok(Connector::new(self.runtime.clone(), url)?.with_timeout(self.plan.acquire_timeout))
+    }
+
+    /// Claims a job a round. Adds one before, unless the last round found one: then others may be left.
+    async fn work_on<Q: Jobs, S: JobRecord>(&self, queue: Q, record: S) {
         let mut worker = JobWorker::new(queue, record, self.terms(), self.pauses());
         let mut adds = true;
         let (runtime, plan, name) = (&self.runtime, self.plan, self.name.as_str());
@@ -129,7 +169,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
 }
 
 /// Adds a job of a number that no other has: the microseconds of Unix time. Of two contenders that add one in
-/// the same microsecond, only one does.
+/// the same microsecond, only one does; on PostgreSQL also if their queues differ, which fails one's round.
 async fn add<Q: Jobs>(queue: &Q, timeout: Duration) -> Result<(), String> {
     let deadline = queue.runtime().now() + timeout;
     let added = enqueue(queue, unix_micros(), b"work", Duration::ZERO, deadline).await;

@@ -3,8 +3,10 @@
 //!
 //! The lock is a prefilter, which keeps runners from working at once. The durable transition is the commit
 //! at the guarded side, with the token: [`ResourceTicks`] commits to the resource by its client,
-//! `fence::finish_tick` in a transaction on PostgreSQL.
+//! `PostgresTickRecord` (feature `postgres`) with your own statements in a transaction on PostgreSQL.
 
+#[cfg(feature = "postgres")]
+mod postgres;
 mod resource;
 
 use std::future::Future;
@@ -16,6 +18,8 @@ use dlock::{
 use dlock_runtime::{probes, sometimes};
 use history::emit;
 
+#[cfg(feature = "postgres")]
+pub use self::postgres::PostgresTickRecord;
 pub use self::resource::ResourceTicks;
 use crate::fence::cron::{Grant, Policy, Schedule, Seen, Tick, Ticks, TicksError};
 use crate::fence::{Refusal, WriteSeq};

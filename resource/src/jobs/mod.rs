@@ -35,10 +35,7 @@ use futures_util::future::{Either, select};
 use history::emit;
 
 #[cfg(feature = "postgres")]
-pub use self::postgres::{
-    ConnectPostgres, JobStatements, PostgresError, PostgresJobRecord, PostgresJobs, PostgresSession,
-    number_of,
-};
+pub use self::postgres::{JobStatements, PostgresJobRecord, PostgresJobs, number_of};
 pub use self::record::{JobGrant, JobRecord, JobRecordError, Part, ResourceJobs};
 use self::run::{Run, Stop, heartbeats};
 use crate::fence::Refusal;

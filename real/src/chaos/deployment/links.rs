@@ -1,4 +1,4 @@
-//! The links between workers, servers and the resource, as the faults in force demand them.
+//! The links between workers, servers and the guarded side, as the faults in force demand them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ impl Deployment<'_> {
     pub(super) fn set_links(&self) {
         for (number, worker) in self.workers.iter().enumerate() {
             let places = (0..worker.to_servers.len()).map(End::Server);
-            for end in places.chain([End::Resource]) {
+            for end in places.chain([End::of(self.configuration.record)]) {
                 for direction in [Direction::ToServer, Direction::ToClient] {
                     let states = self
                         .lasting
@@ -49,7 +49,7 @@ impl Worker {
     pub(super) fn link(&self, end: End) -> &Proxy {
         match end {
             End::Server(place) => &self.to_servers[place],
-            End::Resource => &self.to_resource,
+            End::Resource | End::Postgres => &self.to_side,
         }
     }
 }

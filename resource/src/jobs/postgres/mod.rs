@@ -4,7 +4,6 @@
 //! The queue and the record of the jobs are the same table, each on a connection of its own. A commit whose
 //! answer is lost is not repeated: if it stands, the job is not claimed again.
 
-mod session;
 mod steps;
 
 use std::future::Future;
@@ -16,12 +15,12 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_postgres::{Error, Transaction};
 
-pub use self::session::{ConnectPostgres, PostgresError, PostgresSession};
 use self::steps::Found;
 use super::record::{JobGrant, JobRecord, JobRecordError, Part};
 use crate::ResourceKey;
 use crate::fence::{Job, JobQueue, JobStop, Refusal, WriteSeq};
 use crate::hex::{hex, unhex};
+use crate::postgres::{ConnectPostgres, PostgresError, PostgresSession};
 
 /// A queue in the table `queue_job`, which `fence::migrate` creates. Its name is that of `key`.
 ///

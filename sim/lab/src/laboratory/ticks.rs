@@ -5,7 +5,7 @@ use resource::client::{Client, ClientError};
 use resource::cron::ResourceTicks;
 use resource::fence::WriteSeq;
 use resource::fence::cron::{Grant, Seen, Tick, Ticks, TicksError};
-use resource::jobs::PostgresError;
+use resource::postgres::PostgresError;
 use sim::world::runtime::SimRuntime;
 
 use super::cron::TickStore;

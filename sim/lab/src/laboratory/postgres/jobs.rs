@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use dlock::Instant;
 use resource::fence::{JobStop, WriteSeq};
-use resource::jobs::{
-    JobGrant, JobRecord, JobRecordError, JobStatements, Part, PostgresError, PostgresSession, number_of,
-};
+use resource::jobs::{JobGrant, JobRecord, JobRecordError, JobStatements, Part, number_of};
+use resource::postgres::{PostgresError, PostgresSession};
 use sim::Process;
 use sim::clients::tokio_postgres::types::{ToSql, Type};
 use sim::clients::tokio_postgres::{Client, Error, Transaction};

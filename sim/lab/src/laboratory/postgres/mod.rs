@@ -7,7 +7,7 @@ mod ticks;
 use dlock::FencingToken;
 use history::emit;
 use resource::fence::{JobStop, MIGRATIONS, Stop, WriteSeq};
-use resource::jobs::ConnectPostgres;
+use resource::postgres::ConnectPostgres;
 use resource::{OwnerToken, ResourceKey};
 use sim::Process;
 use sim::clients::tokio_postgres::types::{ToSql, Type};

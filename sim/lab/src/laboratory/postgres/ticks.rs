@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use dlock::{Elapsed, Instant, timeout_at};
+use dlock::Instant;
+use resource::cron::PostgresTickRecord;
 use resource::fence::cron::{Grant, Seen, Tick, Ticks, TicksError};
-use resource::fence::{Fencing, JobStop, PostgresTicks, TickStatements, WriteSeq};
-use resource::jobs::{PostgresError, PostgresSession};
+use resource::fence::{Fencing, JobStop, TickStatements, WriteSeq};
+use resource::postgres::{PostgresError, PostgresSession};
 use sim::Process;
 use sim::clients::tokio_postgres::types::Type;
 use sim::clients::tokio_postgres::{Client, Error, Transaction};
@@ -22,10 +23,10 @@ const LAST: &str = "SELECT (SELECT max(task) FROM effect WHERE key = $1::text), 
 /// lost is not repeated: the next claim tells.
 pub(crate) struct PostgresRecord {
     fencing: Fencing,
-    runtime: SimRuntime,
+    /// The library's record.
+    ticks: PostgresTickRecord<SimRuntime, Connecting, InsertEffect>,
+    /// The connection in its place, without fencing.
     session: PostgresSession<SimRuntime, Connecting>,
-    /// The library's record on its connection; `None` if it has none.
-    ticks: Option<PostgresTicks<InsertEffect>>,
     current: Current,
 }
 
@@ -35,41 +36,11 @@ type Current = Arc<Mutex<Option<(Grant, WriteSeq)>>>;
 impl PostgresRecord {
     /// Creates the record, which connects with its first claim.
     pub(crate) fn new(process: &Process, fencing: Fencing) -> Self {
-        let runtime = process.runtime();
-        let session = PostgresSession::new(runtime.clone(), Connecting(process.clone()));
-        Self { fencing, runtime, session, ticks: None, current: Current::default() }
-    }
-
-    /// Takes the library's record, or makes one on a new connection.
-    async fn ticks(
-        &mut self,
-        deadline: Instant,
-    ) -> Result<PostgresTicks<InsertEffect>, TicksError<PostgresError>> {
-        match self.ticks.take() {
-            Some(ticks) => Ok(ticks),
-            None => {
-                let client = self.session.open(deadline).await.map_err(TicksError::Failed)?;
-                Ok(PostgresTicks::new(client, InsertEffect(Arc::clone(&self.current))))
-            }
-        }
-    }
-
-    /// Keeps the record for the next step, unless its connection may be broken.
-    fn settle<T>(
-        &mut self,
-        ticks: PostgresTicks<InsertEffect>,
-        answer: Result<Result<T, TicksError<Error>>, Elapsed>,
-    ) -> Result<T, TicksError<PostgresError>> {
-        let answer = answer.map_err(|_| TicksError::Failed(PostgresError::NoAnswer))?;
-        if !matches!(answer, Err(TicksError::Failed(_))) {
-            self.ticks = Some(ticks);
-        }
-        answer.map_err(|error| match error {
-            TicksError::Refused(refusal) => TicksError::Refused(refusal),
-            TicksError::Done(tick) => TicksError::Done(tick),
-            TicksError::Corrupt(problem) => TicksError::Corrupt(problem),
-            TicksError::Failed(error) => TicksError::Failed(PostgresError::Stop(failed(error))),
-        })
+        let (runtime, connect) = (process.runtime(), || Connecting(process.clone()));
+        let current = Current::default();
+        let insert = InsertEffect(Arc::clone(&current));
+        let ticks = PostgresTickRecord::new(runtime.clone(), connect(), insert);
+        Self { fencing, ticks, session: PostgresSession::new(runtime, connect()), current }
     }
 }
 
@@ -82,9 +53,7 @@ impl Ticks for PostgresRecord {
             let seen = self.session.run(deadline, move |client| last(client, key)).await;
             return seen.map_err(TicksError::Failed);
         }
-        let mut ticks = self.ticks(deadline).await?;
-        let answer = timeout_at(&self.runtime, deadline, ticks.claim(grant, deadline)).await;
-        self.settle(ticks, answer)
+        self.ticks.claim(grant, deadline).await
     }
 
     async fn commit(
@@ -101,14 +70,12 @@ impl Ticks for PostgresRecord {
             return done.map_err(TicksError::Failed);
         }
         *lock(&self.current) = Some((grant.clone(), number));
-        let mut ticks = self.ticks(deadline).await?;
-        let commit = ticks.commit(grant, number, tick, result, deadline);
-        let answer = timeout_at(&self.runtime, deadline, commit).await;
-        self.settle(ticks, answer)
+        self.ticks.commit(grant, number, tick, result, deadline).await
     }
 }
 
 /// Inserts the row of a tick's effect.
+#[derive(Clone)]
 struct InsertEffect(Current);
 
 impl TickStatements for InsertEffect {

@@ -1,6 +1,10 @@
-//! A connection to PostgreSQL that is opened when it is needed.
+//! Connections to PostgreSQL, which are opened when they are needed.
+//!
+//! The caller opens them by its own client: with TLS or without it, over sockets or in the simulator.
 
+use std::error::Error as _;
 use std::future::Future;
+use std::iter::successors;
 
 use dlock::{BackendError, Instant, Runtime, timeout_at};
 use tokio_postgres::{Client, Error};
@@ -8,6 +12,9 @@ use tokio_postgres::{Client, Error};
 use crate::fence::{JobStop, Stop};
 
 /// Opens connections to PostgreSQL.
+///
+/// Set `statement_timeout` and `idle_in_transaction_session_timeout` for them: otherwise the locks of a
+/// client that is paused or cut off within a transaction stay, and others wait for them in vain.
 pub trait ConnectPostgres: Send + Sync {
     /// Opens a connection, whose own future runs in a task.
     ///
@@ -75,14 +82,21 @@ impl<R: Runtime, C: ConnectPostgres> PostgresSession<R, C> {
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
     /// No connection was opened.
-    #[error("no connection to PostgreSQL: {0}; check that it runs and that this host may reach it")]
+    #[error("no connection to PostgreSQL: {}; check that it runs and that this host may reach it", words(.0))]
     Connect(#[source] Error),
     /// There was no answer before the deadline.
     #[error("PostgreSQL did not answer in time; it may be cut off, or another transaction may lock the row")]
     NoAnswer,
-    /// The claim of the job is over, or the transaction failed.
+    /// The claim of a job is over, or the transaction failed.
     #[error(transparent)]
     Stop(#[from] JobStop<Error>),
+}
+
+impl From<Error> for PostgresError {
+    /// Returns the error of a transaction.
+    fn from(error: Error) -> Self {
+        Self::Stop(JobStop::Stop(Stop::from(error)))
+    }
 }
 
 impl From<PostgresError> for BackendError {
@@ -90,14 +104,33 @@ impl From<PostgresError> for BackendError {
         let message = error.to_string();
         match error {
             PostgresError::Connect(error) => {
-                Self::Unreachable { address: "PostgreSQL".to_owned(), reason: error.to_string() }
+                Self::Unreachable { address: "PostgreSQL".to_owned(), reason: words(&error) }
             }
             PostgresError::NoAnswer => Self::NoAnswer,
             PostgresError::Stop(JobStop::Stop(Stop::Retry(_))) => Self::Refused { message, passing: true },
             PostgresError::Stop(JobStop::Stop(Stop::Failed(error))) if error.code().is_none() => {
-                Self::Disconnected { reason: error.to_string() }
+                Self::Disconnected { reason: words(&error) }
             }
             PostgresError::Stop(_) => Self::Refused { message, passing: false },
         }
+    }
+}
+
+/// Returns the words of an error of the client with those of its sources: its own name its kind alone.
+fn words(error: &Error) -> String {
+    let sources = successors(error.source(), |source| (*source).source());
+    sources.fold(error.to_string(), |words, source| format!("{words}: {source}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_postgres::Config;
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_an_error_name_its_source() {
+        let error = "postgresql://[::1".parse::<Config>().unwrap_err();
+        assert_eq!(words(&error), "invalid connection string: invalid value for option `host`");
     }
 }
