@@ -14,7 +14,8 @@
 //! tasks count that were due before the worker asked (the step `asked`): the answer may be older than a task.
 //! A task is not lost while a worker runs it, which may still commit it: from its start, or from its question
 //! to the queue, until the worker is done with it (the step `released`), finds that none is left, asks again,
-//! or dies. The task stays due then, and is judged when it is passed over again.
+//! or dies. The task stays due then, and is judged when it is passed over again, or at the end of the history
+//! if nobody has it any more.
 //!
 //! Source: exactly-once effect by a durable transition, Computing Series, part 018, sections 22 and 23;
 //! Helland, "Idempotence Is Not a Medical Condition" (2012).
@@ -54,6 +55,8 @@ struct Work<'h> {
     started: BTreeMap<u64, &'h Name>,
     /// The task that each process runs.
     running: BTreeMap<&'h Name, u64>,
+    /// The last answer that passed over each task while a worker had it, with the process that got it.
+    passed: BTreeMap<u64, (Pass, &'h Name)>,
     /// The process that died last between its question for a task and the start of that task.
     dropped: Option<&'h Name>,
     /// The tasks that were given up.
@@ -137,6 +140,15 @@ impl<'h> Judge<'h> for Tasks<'h> {
             _ => {}
         }
     }
+
+    fn finish(&mut self, _: Nanos, _: &State<'h>, verdicts: &mut Verdicts) {
+        let Self { works, claiming, .. } = self;
+        for (key, work) in works {
+            if !claiming.values().any(|of| of == key) {
+                work.finish(key, verdicts);
+            }
+        }
+    }
 }
 
 impl<'h> Tasks<'h> {
@@ -160,6 +172,7 @@ impl<'h> Tasks<'h> {
 }
 
 /// An answer that no task up to a number is left.
+#[derive(Clone, Copy)]
 struct Pass {
     last: u64,
     at: Nanos,
@@ -237,25 +250,46 @@ impl<'h> Work<'h> {
     }
 
     /// Ends the tasks of an answer to `process`: those that were due when it asked, and that nobody runs.
-    fn pass(&mut self, key: &'h Name, pass: Pass, process: &Name, verdicts: &mut Verdicts) {
-        let Pass { last, at, asked, is_skipped, is_claimed } = pass;
-        let is_run = |task: u64| is_claimed || self.running.values().any(|running| *running == task);
-        let is_over = |task: u64, since: Nanos| {
-            task <= last && asked.is_none_or(|asked| since < asked) && (is_skipped || !is_run(task))
-        };
-        let passed: BTreeMap<_, _> =
-            self.due.extract_if(.., |task, (since, _)| is_over(*task, *since)).collect();
-        for (task, (since, by)) in passed.into_iter().filter(|_| !is_skipped) {
-            let detail = format!(
-                "task {task} was due at {since} by {by}, and {process} found at {at} that none{} is left: it has \
-                 no commit, and no policy skipped it",
-                if last == u64::MAX { String::new() } else { format!(" up to {last}") }
-            );
-            // The worker that had it, and did not commit it, has a part in the loss.
-            let runner = self.started.get(&task).copied().or(self.dropped);
-            let runner = runner.filter(|runner| *runner != process);
-            let processes: Vec<_> = [Some(process), runner].into_iter().flatten().collect();
-            verdicts.convict(VerdictKind::TaskLost, at, key, &processes, detail);
+    fn pass(&mut self, key: &'h Name, pass: Pass, process: &'h Name, verdicts: &mut Verdicts) {
+        let is_asked = |since: Nanos| pass.asked.is_none_or(|asked| since < asked);
+        let of_answer = self.due.range(..=pass.last).filter(|(_, (since, _))| is_asked(*since));
+        for task in of_answer.map(|(task, _)| *task).collect::<Vec<_>>() {
+            if pass.is_skipped {
+                self.due.remove(&task);
+            } else if pass.is_claimed || self.is_run(task) {
+                self.passed.insert(task, (pass, process));
+            } else {
+                self.lose(key, task, (pass, process), verdicts);
+            }
         }
+    }
+
+    /// Judges the tasks that were passed over while a worker had them, and that no worker has any more.
+    fn finish(&mut self, key: &'h Name, verdicts: &mut Verdicts) {
+        for (task, pass) in std::mem::take(&mut self.passed) {
+            if !self.is_run(task) {
+                self.lose(key, task, pass, verdicts);
+            }
+        }
+    }
+
+    fn is_run(&self, task: u64) -> bool {
+        self.running.values().any(|running| *running == task)
+    }
+
+    /// Convicts the processes which had to do with a task that is due, and that an answer passed over.
+    fn lose(&mut self, key: &'h Name, task: u64, (pass, process): (Pass, &'h Name), verdicts: &mut Verdicts) {
+        let Some((since, by)) = self.due.remove(&task) else { return };
+        let Pass { last, at, .. } = pass;
+        let detail = format!(
+            "task {task} was due at {since} by {by}, and {process} found at {at} that none{} is left: it has no \
+             commit, and no policy skipped it",
+            if last == u64::MAX { String::new() } else { format!(" up to {last}") }
+        );
+        // The worker that had it, and did not commit it, has a part in the loss.
+        let runner = self.started.get(&task).copied().or(self.dropped);
+        let runner = runner.filter(|runner| *runner != process);
+        let processes: Vec<_> = [Some(process), runner].into_iter().flatten().collect();
+        verdicts.convict(VerdictKind::TaskLost, at, key, &processes, detail);
     }
 }

@@ -130,7 +130,11 @@ fn a_task_is_not_lost_while_a_worker_has_it() {
             assert_eq!(with(run, then).len(), 1, "{end:?}");
         }
     }
-    assert_eq!(with(&asked, vec![(5, "c", died), (6, "b", empty())]), ["task_lost b c"]);
+    assert_eq!(with(&asked, vec![(5, "c", died.clone()), (6, "b", empty())]), ["task_lost b c"]);
+    // Nobody asks again: the end of the history shows that it died with the task.
+    let end = vec![(5, "b", empty()), (6, "c", died.clone())];
+    assert_eq!(with(&asked, end.clone()), ["task_lost b c"]);
+    assert_eq!(with(&started, end), ["task_lost b c"]);
     // The late commit of a worker that was passed over counts.
     let late = vec![(5, "b", empty()), (6, "c", sent("c", 1, 7)), (7, "resource", accepted("c", 1, 1))];
     assert_eq!(with(&[started, late].concat(), vec![(8, "b", empty())]), [""; 0]);

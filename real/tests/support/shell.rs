@@ -7,8 +7,8 @@ use std::process::Command;
 /// settings reach them.
 ///
 /// What they build stays in `target/outside`, where `tools/package` builds its programs too: the same
-/// dependencies are compiled once for all. `GUIDE_TARGET_DIR=FOLDER` builds in an empty folder, to see how long
-/// a reader waits.
+/// dependencies are compiled once for all. `GUIDE_TARGET_DIR=FOLDER` builds in an empty folder, to see how
+/// long a reader waits.
 pub(crate) fn shell(folder: &Path, commands: &str) -> Command {
     let mut shell = Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder);

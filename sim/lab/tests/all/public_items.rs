@@ -12,7 +12,7 @@ use crate::import_cycles::workspace;
 
 /// The largest number of items that the documentation of `sim` shows, items of other crates included.
 /// Ten of them are the marks of `sim_host`.
-const ITEMS_MAX: usize = 135;
+const ITEMS_MAX: usize = 138;
 
 /// The libraries whose comments are checked.
 const LIBRARIES: [&str; 5] = ["dlock", "fence", "history", "resource", "sim"];

@@ -107,8 +107,8 @@ impl<M: Machine> PostgresHost<M> {
     }
 
     /// Calls `observe` with each row that a commit of a client stores in the table `table`, as the texts of
-    /// its values in the order of the columns: once the commit is done, before its answer is sent. A fault may
-    /// be aimed at an event that it emits.
+    /// its values in the order of the columns: once the commit is done, before its answer is sent. A fault
+    /// may be aimed at an event that it emits.
     #[must_use]
     pub fn watch(
         self,

@@ -2,8 +2,8 @@
 //!
 //! `flow.rs` is one direction of a connection, `handshake.rs` the opening of one, `words.rs` shortens texts.
 //! Each protocol has a file or a folder and a row in `PROTOCOLS`: `resp/` (Redis), `http.rs` (the resource),
-//! `grpc/` (etcd), `postgres/` and `zookeeper.rs`; `raw.rs` is for all others, and for those whose feature is off. A
-//! protocol splits both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
+//! `grpc/` (etcd), `postgres/` and `zookeeper.rs`; `raw.rs` is for all others, and for those whose feature is
+//! off. A protocol splits both directions into `Part`s; bytes that it can't read are left to `raw.rs`.
 
 mod flow;
 #[cfg(feature = "etcd")]
