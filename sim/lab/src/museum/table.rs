@@ -323,7 +323,7 @@ mutants! {
             .and_library_redlock::<no_rollback::NoRollback>()
             .and_etcd::<no_rollback::NoRollback>()
             .and_zookeeper::<no_rollback::NoRollback>()
-            .suited(unordered_keys::lock_several),
+            .suited(no_rollback::hold_the_second),
     /// The token of the first of several keys is sent with the writes of all.
     OneToken = "one-token", R37 in one_token,
         from "locks of several keys that return one number", shows [], found by "holder accepted"

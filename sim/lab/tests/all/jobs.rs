@@ -98,7 +98,11 @@ fn a_queue_without_its_rules_is_convicted() {
     let cases = [(Mutant::PopAndLose, VerdictKind::TaskLost), (Mutant::LeaseIsTruth, VerdictKind::RanTwice)];
     for (mutant, shows) in cases {
         let (mut convicted, mut twin) = (0, 0);
-        for seed in 0..SCHEDULES {
+        // Few schedules crash a worker in its job.
+        for seed in 0..10 * SCHEDULES {
+            if seed >= SCHEDULES && convicted > 0 {
+                break;
+            }
             let schedule = working(draw_for(System::REDIS, seed));
             let mistaken = Museum::new(Arm::Fenced).with(mutant);
             let breaks = |museum: &Museum| {
