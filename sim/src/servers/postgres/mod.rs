@@ -72,8 +72,11 @@ struct Options {
 #[derive(Clone)]
 struct Watch {
     table: String,
-    observe: Arc<dyn Fn(&[Option<String>]) + Send + Sync>,
+    observe: Observe,
 }
+
+/// A function that is called with the values of a row.
+type Observe = Arc<dyn Fn(&[Option<String>]) + Send + Sync>;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
