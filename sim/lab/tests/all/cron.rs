@@ -32,7 +32,7 @@ fn firing(mut schedule: Schedule<Options>, seed: u64) -> Schedule<Options> {
 /// Puts the record of ticks into PostgreSQL, which loses power once in every other schedule.
 fn in_postgres(mut schedule: Schedule<Options>, seed: u64) -> Schedule<Options> {
     schedule.options.cron.record = TickStore::Postgres;
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         let (process, restart_after) = ("postgres".to_owned(), Some(Span::from_millis(300)));
         let crash = Crash { process, power_loss: true, restart_after };
         schedule.faults.push(Fault::new(Trigger::after("postgres", "accepted"), crash));
