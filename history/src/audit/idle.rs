@@ -3,8 +3,9 @@
 //!
 //! A waiter that is woken when the lock becomes free, or that retries from time to time, can't miss it for
 //! that long: a wake-up was lost. A lock is free if no server stores its key, or fewer owners than it has
-//! permits ([`Stored`](super::stored::Stored)). The time counts
-//! from when it became free, the waiter began to wait or the last fault ended, whichever was last.
+//! permits ([`Stored`](super::stored::Stored)). The time counts from when it became free, the waiter began to
+//! wait or the last fault ended, whichever was last. A waiter for which a permit is stored has missed none:
+//! it waits for its answer, whatever other permits are left.
 //!
 //! Source: the lost wake-ups of condition variables; Birrell, "An Introduction to Programming with Threads"
 //! (1989).
@@ -20,8 +21,8 @@ use crate::vocabulary::{Kind, Name};
 
 pub(super) struct Idle<'h> {
     longest_retry: Duration,
-    /// The time since which each process waits, by key.
-    waiting: BTreeMap<&'h Name, BTreeMap<&'h Name, Nanos>>,
+    /// The time since which each process waits, and the owner for which it asked, by key.
+    waiting: BTreeMap<&'h Name, BTreeMap<&'h Name, (Nanos, &'h Name)>>,
     /// For each key, the time since which it was free when it was judged idle.
     convicted: BTreeMap<&'h Name, Nanos>,
 }
@@ -35,11 +36,11 @@ impl<'h> Judge<'h> for Idle<'h> {
     fn until(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
         match &event.kind {
-            Kind::LeaseRequested { key, .. } => {
-                self.waiting.entry(key).or_default().insert(process, at);
+            Kind::LeaseRequested { key, owner, .. } => {
+                self.waiting.entry(key).or_default().insert(process, (at, owner));
             }
-            Kind::LeaseRetried { key, .. } => {
-                self.waiting.entry(key).or_default().entry(process).or_insert(at);
+            Kind::LeaseRetried { key, owner, .. } => {
+                self.waiting.entry(key).or_default().entry(process).or_insert((at, owner)).1 = owner;
             }
             Kind::KeyGranted { key, .. } => self.judge(at, key, state, verdicts),
             Kind::LeaseAcquired { key, .. } | Kind::LeaseNotAcquired { key, .. } => {
@@ -76,10 +77,11 @@ impl<'h> Idle<'h> {
     }
 
     fn judge(&mut self, at: Nanos, key: &'h Name, state: &State<'h>, verdicts: &mut Verdicts) {
-        let free = state.stored.as_ref().and_then(|stored| stored.free_since(key));
-        let (Some(quiet), Some(free)) = (state.faults.quiet_since(), free) else { return };
-        let first = self.waiting.get(key).and_then(|waiting| waiting.iter().min_by_key(|(_, since)| **since));
-        let Some((waiter, since)) = first else { return };
+        let Some(stored) = &state.stored else { return };
+        let (Some(quiet), Some(free)) = (state.faults.quiet_since(), stored.free_since(key)) else { return };
+        let waiting = self.waiting.get(key).into_iter().flatten();
+        let unserved = waiting.filter(|(_, (_, owner))| !stored.holds(key, owner));
+        let Some((waiter, (since, _))) = unserved.min_by_key(|(_, (since, _))| *since) else { return };
         let due = quiet.max(free).max(*since).after(self.longest_retry);
         if at <= due || self.convicted.get(key) == Some(&free) {
             return;

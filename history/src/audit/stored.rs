@@ -5,10 +5,11 @@
 //! ([`Rules::servers`](super::Rules::servers)). A promoted server counts beside the live ones: clients may
 //! still be connected to the old primary. It may hold keys without an event in the history, since it may not
 //! have received a release: no key counts as free until an event of the promoted server names it, or a TTL
-//! has passed by its clock. A key that the server itself deletes (`key_deleted` with the server as client)
-//! was evicted: a lock may decide by another record that stayed, so it counts as free only once its owner has
-//! released it, or a TTL after the owner has lost it. A server that dies may have its keys on a disk, so they
-//! stay until an event of that server changes them, but they are no evidence for a verdict.
+//! has passed by its clock; of a key with several owners an event names only one, so that the TTL must pass.
+//! A key that the server itself deletes (`key_deleted` with the server as client) was evicted: a lock may
+//! decide by another record that stayed, so it counts as free only once its owner has released it, or a TTL
+//! after the owner has lost it. A server that dies may have its keys on a disk, so they stay until an event
+//! of that server changes them, but they are no evidence for a verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -30,8 +31,8 @@ pub(super) struct Stored<'h> {
     free: BTreeMap<&'h Name, Nanos>,
     /// The longest time to live with which each key was stored.
     ttls: BTreeMap<&'h Name, Duration>,
-    /// The keys that a promoted server may hold, or that were evicted.
-    ghosts: BTreeMap<&'h Name, Ghost<'h>>,
+    /// The keys that a promoted server may hold, or that were evicted: of several owners, each for itself.
+    ghosts: BTreeMap<&'h Name, Vec<Ghost<'h>>>,
     /// The servers whose clocks have been stepped or run at another rate.
     untrue: BTreeSet<&'h Name>,
 }
@@ -135,7 +136,10 @@ impl<'h> Stored<'h> {
                 None
             }
             Kind::KeyDeleted { key, owner, client } if client == server => {
-                self.ghosts.insert(key, Ghost { server, owner: Some(owner), until: None });
+                let is_alone = self.capacity(key) == Capacity::Mutex;
+                let ghosts = self.ghosts.entry(key).or_default();
+                ghosts.retain(|ghost| !is_alone && ghost.owner != Some(owner));
+                ghosts.push(Ghost { server, owner: Some(owner), until: None });
                 self.remove(key, server, Some(owner))?.entry(key, server)
             }
             Kind::KeyDeleted { key, owner, .. } => self.drop_key(event, key, Some(owner)),
@@ -201,22 +205,26 @@ impl<'h> Stored<'h> {
     fn may_hold_all(&mut self, server: &'h Name, at: Nanos) {
         let is_true = !self.untrue.contains(server);
         let ghost = |ttl: Duration| Ghost { server, owner: None, until: is_true.then(|| at.after(ttl)) };
-        self.ghosts = self.ttls.iter().map(|(key, ttl)| (*key, ghost(*ttl))).collect();
+        self.ghosts = self.ttls.iter().map(|(key, ttl)| (*key, vec![ghost(*ttl)])).collect();
     }
 
     /// Notes that the owner of a key that was evicted has released it or lost it.
     fn end_evicted(&mut self, key: &'h Name, owner: &Name, event: &Event) {
         let is_loss = matches!(event.kind, Kind::LeaseLost { .. });
         let left = if is_loss { self.ttls.get(key).copied().unwrap_or_default() } else { Duration::ZERO };
-        if let Some(ghost) = self.ghosts.get_mut(key).filter(|ghost| ghost.owner == Some(owner)) {
+        let ghosts = self.ghosts.get_mut(key).into_iter().flatten();
+        for ghost in ghosts.filter(|ghost| ghost.owner == Some(owner)) {
             ghost.until = Some(event.at.after(left));
         }
     }
 
-    /// Notes that the state of `key` on `server` is known from now on; returns true if it was unknown before.
+    /// Notes that an event of `server` names `key`: the state of a mutex is known from now on. Returns true
+    /// if it was unknown before.
     fn resolve_ghost(&mut self, server: &Name, key: &Name) -> bool {
-        let is_ghost = self.ghosts.get(key).is_some_and(|ghost| ghost.server == server);
-        is_ghost && self.ghosts.remove(key).is_some()
+        let of_server = |ghosts: &Vec<Ghost<'_>>| ghosts.iter().any(|ghost| ghost.server == server);
+        let is_resolved =
+            self.capacity(key) == Capacity::Mutex && self.ghosts.get(key).is_some_and(of_server);
+        is_resolved && self.ghosts.remove(key).is_some()
     }
 
     /// Returns true if enough of the servers hold `key` for `owner`.
@@ -263,10 +271,8 @@ impl<'h> Stored<'h> {
             return None;
         }
         let free = self.free.get(key).copied().unwrap_or_default();
-        match self.ghosts.get(key) {
-            Some(ghost) => Some(free.max(ghost.until?)),
-            None => Some(free),
-        }
+        let mut ghosts = self.ghosts.get(key).into_iter().flatten();
+        ghosts.try_fold(free, |free, ghost| Some(free.max(ghost.until?)))
     }
 }
 

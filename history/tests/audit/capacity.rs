@@ -7,7 +7,7 @@ use history::{Capacity, Kind, Rules, Verdict, VerdictKind, audit};
 
 use crate::story::{
     accepted, acquired, claimed, crashed, deleted, entered, expired, extended, granted, history, key, left,
-    lines, millis_at, not_acquired, only, owner, queued, requested,
+    lines, millis_at, not_acquired, only, owner, queued, requested, shared,
 };
 
 fn rules(capacity: Capacity) -> Rules {
@@ -23,10 +23,6 @@ fn rules(capacity: Capacity) -> Rules {
 
 fn judge<'a>(capacity: Capacity, events: impl IntoIterator<Item = (u64, &'a str, Kind)>) -> Vec<Verdict> {
     audit(&history(events), &rules(capacity))
-}
-
-fn shared(of: &str) -> Kind {
-    Kind::LeaseShared { resource_type: None, key: key(), owner: owner(of) }
 }
 
 /// Each of these gets the lock and enters its section, and stays there.

@@ -19,6 +19,7 @@ mod lost_update;
 mod overlap;
 mod queues;
 mod stale_write;
+mod stored_capacity;
 mod story;
 mod stuck;
 mod tasks;

@@ -54,6 +54,11 @@ pub(crate) fn requested(worker: &str) -> Kind {
     Kind::LeaseRequested { resource_type: None, key: key(), owner: owner(worker), ttl_millis: Some(2000) }
 }
 
+/// Returns the event that the request of `worker` is for reading.
+pub(crate) fn shared(worker: &str) -> Kind {
+    Kind::LeaseShared { resource_type: None, key: key(), owner: owner(worker) }
+}
+
 pub(crate) fn retried(worker: &str) -> Kind {
     Kind::LeaseRetried { resource_type: None, key: key(), owner: owner(worker), ttl_millis: Some(2000) }
 }
