@@ -10,7 +10,8 @@
 //! refused.
 //!
 //! A task is lost if a worker finds that all tasks up to its number are done (`tasks_passed`), while it was
-//! due and has no commit, was not skipped by the policy, and was not given up (`dead`). Of a queue, only the
+//! due and has no commit, was not skipped by the policy, and was not given up (`dead`). A task that one worker
+//! has skipped is not due any more: another that finds it due later has an older answer. Of a queue, only the
 //! tasks count that were due before the worker asked (the step `asked`): the answer may be older than a task.
 //! A task is not lost while a worker runs it, which may still commit it: from its start, or from its question
 //! to the queue, until the worker is done with it (the step `released`), finds that none is left, asks again,
@@ -51,6 +52,8 @@ struct Work<'h> {
     /// The tasks that must run and have no commit, with the time since which they are due and the process
     /// that said so.
     due: BTreeMap<u64, (Nanos, &'h Name)>,
+    /// The number up to which the policy has skipped the tasks.
+    skipped: Option<u64>,
     /// The process that started each task last.
     started: BTreeMap<u64, &'h Name>,
     /// The task that each process runs.
@@ -86,7 +89,8 @@ impl<'h> Judge<'h> for Tasks<'h> {
         match &event.kind {
             Kind::TaskDue { key, task } => {
                 let work = self.of(key);
-                if !work.committed.contains_key(task) && !work.dead.contains(task) {
+                let is_skipped = work.skipped >= Some(*task);
+                if !is_skipped && !work.committed.contains_key(task) && !work.dead.contains(task) {
                     work.due.entry(*task).or_insert((at, &event.process));
                 }
             }
@@ -251,6 +255,9 @@ impl<'h> Work<'h> {
 
     /// Ends the tasks of an answer to `process`: those that were due when it asked, and that nobody runs.
     fn pass(&mut self, key: &'h Name, pass: Pass, process: &'h Name, verdicts: &mut Verdicts) {
+        if pass.is_skipped {
+            self.skipped = self.skipped.max(Some(pass.last));
+        }
         let is_asked = |since: Nanos| pass.asked.is_none_or(|asked| since < asked);
         let of_answer = self.due.range(..=pass.last).filter(|(_, (since, _))| is_asked(*since));
         for task in of_answer.map(|(task, _)| *task).collect::<Vec<_>>() {
