@@ -113,11 +113,22 @@ pub(crate) fn valkey_scripts() -> impl Strategy<Value = Script> {
 /// Draws commands of these groups, but none with a point in time.
 fn lasting<'a>(groups: impl IntoIterator<Item = &'a Group>) -> BoxedStrategy<Command> {
     let commands = Union::new(groups.into_iter().map(command::of).collect::<Vec<_>>());
-    let lasting = commands.prop_filter("expires", |command| {
+    let lasting = commands.prop_filter("expires, or is misread", |command| {
         let is_time = |word: &Word| matches!(word, Word::UnixMillis(_) | Word::UnixSeconds(_));
-        !command.words.iter().any(is_time)
+        !command.words.iter().any(is_time) && !is_misread(command)
     });
     lasting.boxed()
+}
+
+/// Returns true if a key has the name of an option: Valkey drops it with the option where it rewrites the
+/// command, and its event names the word after it (docs/fidelity.md).
+fn is_misread(command: &Command) -> bool {
+    let options = ["NX", "XX", "FNX", "FXX", "EX", "PX", "EXAT", "PXAT", "KEEPTTL", "FIELDS"];
+    let is_one_of = |word: usize, names: &[&str]| match command.words.get(word) {
+        Some(Word::Text(text)) => names.iter().any(|name| text.eq_ignore_ascii_case(name.as_bytes())),
+        _ => false,
+    };
+    is_one_of(0, &["HSETEX"]) && is_one_of(1, &options)
 }
 
 fn of(commands: impl Strategy<Value = Command>) -> impl Strategy<Value = Script> {

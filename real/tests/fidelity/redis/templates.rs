@@ -170,6 +170,7 @@ pub(crate) const SAFE: Group = Group {
         "COMMAND",
         "COMMAND COUNT",
         "COMMAND DOCS",
+        "COMMAND DOCS nosuch",
         "COMMAND NOSUCH",
         "INFO",
         "INFO replication",
