@@ -28,11 +28,39 @@ impl Tally {
 
     /// Fails if one of `kinds` never succeeded, since its comparison would then prove nothing.
     pub(crate) fn require(&self, kinds: impl IntoIterator<Item = String>) {
-        let counted = self.0.borrow();
-        let kinds: BTreeSet<_> = kinds.into_iter().collect();
-        let never: Vec<_> = kinds.iter().filter(|kind| !counted.contains_key(*kind)).collect();
-        assert!(never.is_empty(), "never succeeded in this run: {never:?}\nsucceeded: {counted:?}");
+        let kinds = kinds.into_iter().collect();
+        let never = self.lacks(&kinds);
+        assert!(never.is_empty(), "never succeeded in this run: {never:?}\nsucceeded: {:?}", self.0.borrow());
     }
+
+    /// Returns those of `kinds` that never succeeded.
+    fn lacks<'k>(&self, kinds: &'k BTreeSet<String>) -> Vec<&'k String> {
+        let counted = self.0.borrow();
+        kinds.iter().filter(|kind| !counted.contains_key(*kind)).collect()
+    }
+}
+
+/// The runs with other seeds that [`compare_all`] adds at most.
+const FURTHER_MAX: u64 = 5;
+
+/// Runs scripts as [`compare`] does, and more with other seeds, as long as one of `kinds` never succeeded.
+/// Which rare ones do is chance: it changes with each template that is added.
+pub(crate) fn compare_all<T: Debug, S: Strategy<Value = T>>(
+    system: &str,
+    scripts: u32,
+    strategy: impl Fn() -> S,
+    run: impl Fn(&T) -> Verdict,
+    (tally, kinds): (&Tally, impl IntoIterator<Item = String>),
+) {
+    let kinds: BTreeSet<_> = kinds.into_iter().collect();
+    compare(system, scripts, strategy(), &run);
+    for further in 1..=FURTHER_MAX {
+        if tally.lacks(&kinds).is_empty() {
+            return;
+        }
+        compare_from(number("SEED").unwrap_or(0) + further, system, scripts, strategy(), &run);
+    }
+    tally.require(kinds);
 }
 
 /// Runs `scripts` scripts, or as many as `SCRIPTS` says, and fails with the shortest one that shows a
@@ -43,7 +71,16 @@ pub(crate) fn compare<T: Debug>(
     strategy: impl Strategy<Value = T>,
     run: impl Fn(&T) -> Verdict,
 ) {
-    let seed = number("SEED").unwrap_or(0);
+    compare_from(number("SEED").unwrap_or(0), system, scripts, strategy, run);
+}
+
+fn compare_from<T: Debug>(
+    seed: u64,
+    system: &str,
+    scripts: u32,
+    strategy: impl Strategy<Value = T>,
+    run: impl Fn(&T) -> Verdict,
+) {
     let cases = number("SCRIPTS").and_then(|count| u32::try_from(count).ok()).unwrap_or(scripts);
     let config = Config {
         cases,

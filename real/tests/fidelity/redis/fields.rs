@@ -34,6 +34,8 @@ pub(crate) const LASTING: Group = Group {
         "HEXPIRETIME <hash> FIELDS 1 <member>",
         "HPEXPIRETIME <hash> FIELDS 3 <member> <member> <member>",
         "HPERSIST <hash> FIELDS 2 <member> <member>",
+        "HEXPIRE h 1000 FIELDS 2 a b",
+        "HPERSIST h FIELDS 2 a b",
         "HSETEX <hash> FIELDS 1 <member> <value>",
         "HSETEX <hash> EX <seconds> FIELDS 2 <member> <value> <member> <value>",
         "HSETEX <hash> PX 100000 FIELDS 1 <member> <value>",

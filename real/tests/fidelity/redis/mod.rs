@@ -23,7 +23,7 @@ use sim::servers::redis::Version;
 
 use self::script::{Servers, run, scripts, valkey_scripts};
 use self::wire::Connection;
-use crate::harness::{Tally, compare};
+use crate::harness::{Tally, compare_all};
 
 #[test]
 fn redis_answers_alike() {
@@ -32,8 +32,13 @@ fn redis_answers_alike() {
     let simulated = lab::serve::host_redis().unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("redis", 2000, scripts(), |script| run(script, servers, &tally));
-    tally.require(templates::kinds().chain(lua::kinds()));
+    compare_all(
+        "redis",
+        2000,
+        scripts,
+        |script| run(script, servers, &tally),
+        (&tally, templates::kinds().chain(lua::kinds())),
+    );
 }
 
 /// Only the commands that Redis 7 lacks: in the rest the simulated Valkey is Redis 7.
@@ -44,9 +49,9 @@ fn valkey_answers_alike() {
     let simulated = lab::serve::host_redis_of(Version::Valkey9).unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("valkey", 1500, valkey_scripts(), |script| run(script, servers, &tally));
     let commands = ["DELIFEQ", "SET", "EXEC"].into_iter().chain(lua::ASKING).chain(fields::names());
-    tally.require(commands.filter(|name| *name != "OBJECT").map(str::to_owned));
+    let kinds = commands.filter(|name| *name != "OBJECT").map(str::to_owned);
+    compare_all("valkey", 1500, valkey_scripts, |script| run(script, servers, &tally), (&tally, kinds));
 }
 
 /// A command added to the simulated Valkey must be compared, too.
@@ -72,8 +77,13 @@ fn valkey_events_come_alike() {
     let simulated = lab::serve::host_redis_of(Version::Valkey9).unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("valkey_events", 1000, events::valkey_scripts(), |script| events::run(script, servers, &tally));
-    tally.require(events::valkey_kinds());
+    compare_all(
+        "valkey_events",
+        1000,
+        events::valkey_scripts,
+        |script| events::run(script, servers, &tally),
+        (&tally, events::valkey_kinds()),
+    );
 }
 
 #[test]
@@ -83,8 +93,13 @@ fn redis_channels_answer_alike() {
     let simulated = lab::serve::host_redis().unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("redis_channels", 3000, channels::scripts(), |script| channels::run(script, servers, &tally));
-    tally.require(channels::KINDS.map(str::to_owned));
+    compare_all(
+        "redis_channels",
+        3000,
+        channels::scripts,
+        |script| channels::run(script, servers, &tally),
+        (&tally, channels::KINDS.map(str::to_owned)),
+    );
 }
 
 #[test]
@@ -94,8 +109,13 @@ fn redis_events_come_alike() {
     let simulated = lab::serve::host_redis().unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("redis_events", 3000, events::scripts(), |script| events::run(script, servers, &tally));
-    tally.require(events::kinds());
+    compare_all(
+        "redis_events",
+        3000,
+        events::scripts,
+        |script| events::run(script, servers, &tally),
+        (&tally, events::kinds()),
+    );
     let [theirs, ours] = [servers.live, servers.simulated].map(events::of_expiry);
     assert_eq!(theirs, ours);
 }
@@ -107,8 +127,13 @@ fn redis_monitors_see_alike() {
     let simulated = lab::serve::host_redis().unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("redis_monitors", 1500, monitor::scripts(), |script| monitor::run(script, servers, &tally));
-    tally.require(monitor::KINDS.map(str::to_owned));
+    compare_all(
+        "redis_monitors",
+        1500,
+        monitor::scripts,
+        |script| monitor::run(script, servers, &tally),
+        (&tally, monitor::KINDS.map(str::to_owned)),
+    );
 }
 
 /// Clients that wait for elements of lists and sorted sets.
@@ -119,8 +144,13 @@ fn redis_serves_waiting_clients_alike() {
     let simulated = lab::serve::host_redis().unwrap();
     let servers = Servers { live: live.address().parse().unwrap(), simulated: simulated.address() };
     let tally = Tally::default();
-    compare("redis_serves", 250, blocking::scripts(), |script| blocking::run(script, servers, &tally));
-    tally.require(blocking::kinds());
+    compare_all(
+        "redis_serves",
+        250,
+        blocking::scripts,
+        |script| blocking::run(script, servers, &tally),
+        (&tally, blocking::kinds()),
+    );
 }
 
 /// A command added to the simulated server must be compared, too.
