@@ -10,9 +10,10 @@
 //! refused.
 //!
 //! A task is lost if a worker finds that all tasks up to its number are done (`tasks_passed`), while it was
-//! due and has no commit, was not skipped by the policy, and was not given up (`dead`). A task that one worker
-//! has skipped is not due any more: another that finds it due later has an older answer. Of a queue, only the
-//! tasks count that were due before the worker asked (the step `asked`): the answer may be older than a task.
+//! due and has no commit, was not skipped by the policy, and was not given up (`dead`). A task that one
+//! worker has skipped is not due any more: another that finds it due later has an older answer. Of a queue,
+//! only the tasks count that were due before the worker asked (the step `asked`): the answer may be older
+//! than a task.
 //! A task is not lost while a worker runs it, which may still commit it: from its start, or from its question
 //! to the queue, until the worker is done with it (the step `released`), finds that none is left, asks again,
 //! or dies. The task stays due then, and is judged when it is passed over again, or at the end of the history

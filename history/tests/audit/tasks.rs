@@ -186,7 +186,7 @@ fn a_task_that_was_dead_before_its_enqueue_was_acknowledged_is_not_lost() {
     );
 }
 
-/// As `real chaos` found with PostgreSQL behind a slow link: `a` claimed before `b`, and had its answer later.
+/// As `real chaos` found with PostgreSQL behind a slow link: `a` asked before `b`, and had its answer later.
 #[test]
 fn a_task_that_was_skipped_is_not_due_to_a_worker_with_an_older_answer() {
     let skips = |from, to| [(1, "b", passed(from, "done")), (1, "b", passed(to, "skipped"))];
