@@ -142,7 +142,9 @@ fn verbs(forms: &[Form], two: &[&str; 2], schedule: &Schedule<Options>) -> Vec<&
 #[test]
 fn what_is_left_out_loses_no_cause_of_any_mistake() {
     let mut runs = (0, 0);
-    for (number, row) in rows().iter().enumerate() {
+    // On clusters, whose runs are long, every third one: all together take five minutes of two processors.
+    let is_compared = |(number, row): &(usize, &Row)| row.system == System::REDIS || number.is_multiple_of(3);
+    for (number, row) in rows().iter().enumerate().filter(is_compared) {
         let base = with_mistake(row.system, row.mutant);
         let subject = subject(Fencing::On);
         let causes = |scope: &Scope| {
