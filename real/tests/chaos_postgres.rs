@@ -86,7 +86,7 @@ fn run_on_postgres(flags: &[&str], title: &str, folder: &str) -> Value {
     let folder = stage.directory().join(folder);
     let report: Value =
         serde_json::from_slice(&std::fs::read(folder.join("report.json")).expect(&printed)).unwrap();
-    // What the report says is in the history, so that `real audit` judges the same.
+    // `real audit` judges as the report does: the history has all that the report counts.
     let history = read(&[folder.join("history.jsonl")]).unwrap();
     let judgement = Judgement::of(&history.events, false, None);
     assert_eq!(report["writes_accepted"], judgement.summary.accepted.len(), "{printed}");

@@ -1,4 +1,4 @@
-//! What lock servers store of keys with permits, and of keys with readers and a writer: `unheld`, `leaked`
+//! Keys with permits, and keys with readers and a writer, as lock servers store them: `unheld`, `leaked`
 //! and `idle` judge each owner by its own entry, and a lock by all of them. And the order of service, which
 //! `unfair` judges.
 
@@ -75,7 +75,7 @@ fn a_permit_that_is_deleted_is_unheld_unless_its_holder_releases_it() {
     assert_eq!(only(VerdictKind::Unheld, &verdicts).processes, ["b".into()]);
     let released = then(a_and_b_hold(), [(100, "b", release_requested("b", 2)), deletion.clone()]);
     assert_eq!(judge(Capacity::Permits(2), released), []);
-    // That a releases its own permit is no excuse for b's.
+    // The release of a's permit does not excuse the loss of b's.
     let other = then(a_and_b_hold(), [(100, "a", release_requested("a", 1)), deletion]);
     only(VerdictKind::Unheld, &judge(Capacity::Permits(2), other));
 }

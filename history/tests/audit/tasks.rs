@@ -192,7 +192,7 @@ fn a_task_that_was_skipped_is_not_due_to_a_worker_with_an_older_answer() {
     let skips = |from, to| [(1, "b", passed(from, "done")), (1, "b", passed(to, "skipped"))];
     let then = [(3, "a", due(7)), (4, "b", passed(9, "done"))];
     assert_eq!(judge(skips(5, 8).into_iter().chain(then.clone())), []);
-    // What was skipped ends before it.
+    // The skipped tasks end before task 7.
     assert_eq!(lines(&judge(skips(5, 6).into_iter().chain(then))), ["task_lost b"]);
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Deployment<'a> {
     serves_metrics: bool,
 }
 
-/// What a run leaves behind.
+/// The result of a run.
 pub(super) struct Ended {
     /// The files of the history.
     pub(super) files: Vec<PathBuf>,

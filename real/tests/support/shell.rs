@@ -6,7 +6,7 @@ use std::process::Command;
 /// Returns a shell that runs commands of a document in a folder, as on a reader's machine: none of a test's
 /// settings reach them.
 ///
-/// What they build stays in `target/outside`, where `tools/package` builds its programs too: the same
+/// Their builds stay in `target/outside`, where `tools/package` builds its programs too: the same
 /// dependencies are compiled once for all. `GUIDE_TARGET_DIR=FOLDER` builds in an empty folder, to see how
 /// long a reader waits.
 pub(crate) fn shell(folder: &Path, commands: &str) -> Command {

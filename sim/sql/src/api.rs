@@ -35,7 +35,7 @@ pub enum TransactionStatus {
     Failed,
 }
 
-/// What came of running a statement.
+/// The outcome of running a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// It has run to its end.

@@ -30,7 +30,7 @@ pub struct Workplace<'a> {
     pub lock: dlock::Options,
     /// The address of the protected resource.
     pub resource: &'static str,
-    /// Whether statements in PostgreSQL check tokens. The resource knows by itself.
+    /// Says if statements in PostgreSQL check tokens. The resource has a setting of its own.
     pub fencing: Fencing,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Seat<'a> {
     pub(super) number: usize,
     /// The user's lock and rounds in place of the laboratory's own, if any.
     pub(super) given: &'a Given,
-    /// Whether statements in PostgreSQL check tokens.
+    /// Says if statements in PostgreSQL check tokens.
     pub(super) fencing: Fencing,
 }
 

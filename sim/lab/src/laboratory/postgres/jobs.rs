@@ -36,11 +36,12 @@ fn effect(grant: &JobGrant, seq: WriteSeq) -> Effect<'_> {
 /// Returns the state of a job, and its progress as JSON or null. $1 number.
 const LOOK: &str = "SELECT state, progress::text FROM queue_job WHERE id = $1::bigint";
 
-/// Keeps the progress of a job, whoever has claimed it. $1 number, $2 progress, $3 lease in milliseconds.
+/// Keeps the progress of a job, also if another has claimed it since. $1 number, $2 progress, $3 lease in
+/// milliseconds.
 const ADVANCE: &str = "UPDATE queue_job SET progress = to_jsonb($2::text), \
                        lease_until = clock_timestamp() + $3::bigint * interval '1 ms' WHERE id = $1::bigint";
 
-/// Makes a job done, whoever has claimed it. $1 number.
+/// Makes a job done, also if another has claimed it since. $1 number.
 const COMPLETE: &str = "UPDATE queue_job SET state = 'done', lease_until = NULL, ended_at = now() \
                         WHERE id = $1::bigint";
 
