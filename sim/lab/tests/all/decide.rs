@@ -56,10 +56,10 @@ const EVIDENCE: [&str; 10] = [
 /// schedule, or a line that a live test expects.
 const CLASSIFIED: [(&str, &str, &str); 6] = [
     ("cache rebuild", "seeds/exercise-4-cache-rebuild.toml", "cache:prices"),
-    ("monthly invoice", "real/tests/fence_examples.rs", "invoice: made by 1 of 8 machines"),
-    ("payment capture", "real/tests/fence_examples.rs", "Ada: refunded; charges: 1, refunds: 1"),
+    ("monthly invoice", "real/tests/stores/fence_examples.rs", "invoice: made by 1 of 8 machines"),
+    ("payment capture", "real/tests/stores/fence_examples.rs", "Ada: refunded; charges: 1, refunds: 1"),
     ("report export", "seeds/exercise-4-report-export.toml", "report:2026-07"),
-    ("legal case assignment", "real/tests/fence_examples.rs", "case: assigned to 1 of 8 clerks"),
+    ("legal case assignment", "real/tests/stores/fence_examples.rs", "case: assigned to 1 of 8 clerks"),
     ("search index refresh", "seeds/exercise-4-search-index.toml", "search-index:products"),
 ];
 

@@ -3,19 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "connections run as tasks of their own")]
 
-#[path = "support/fence_clients.rs"]
-mod fence_clients;
-
 use dlock::FencingToken;
 use fence::{
     BodyDigest, Entry, Fence, Fencing, Guard, MaxJump, OwnerToken, Receipt, Refusal, ResourceKey, Stop,
     WriteOutcome, WriteSeq, check,
 };
-use fence_clients::{Client, Scene, for_each_client};
 use futures_util::future::join_all;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::json;
+
+use crate::fence_clients::{Client, Scene, for_each_client};
 
 for_each_client!(
     a_stale_writer_stops_before_its_own_statements,

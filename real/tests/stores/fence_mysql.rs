@@ -3,17 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "connections run as tasks of their own")]
 
-#[path = "support/fence_clients.rs"]
-mod fence_clients;
-
 use dlock::FencingToken;
 use fence::{
     Entry, FencedTable, NotApplied, OwnerToken, Refusal, ResourceKey, Stop, TokenLog, VersionedTable,
     WriteSeq, check, migrate,
 };
-use fence_clients::Client;
 use futures_util::future::{join, join_all};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection};
+
+use crate::fence_clients::{self, Client};
 
 type Scene = fence_clients::Scene<MySqlConnection>;
 

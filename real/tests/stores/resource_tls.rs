@@ -1,16 +1,14 @@
 //! The resource over TLS: the programs, and who is refused with which words.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-#[path = "../../dlock/runtime/tests/support/certificates.rs"]
-mod certificates;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use certificates::Authority;
 use real::servers::{Persistence, Redis, Stage};
+
+use crate::certificates::Authority;
 
 /// A resource that is killed at the end of the test.
 struct Served(Child, String);

@@ -6,18 +6,14 @@
 //! is masked on both sides: see `masked`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a test")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-#[path = "support/holders.rs"]
-mod holders;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use holders::{Crowd, Servers};
 use real::servers::Stage;
+
+use crate::holders::{Crowd, Servers};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/runbook.md");
 

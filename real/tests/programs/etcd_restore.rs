@@ -2,20 +2,15 @@
 //! says what to do: raise it by writes, or restore with a raised revision.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a test")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-#[path = "support/holders.rs"]
-#[allow(dead_code, reason = "the runbook uses all of it")]
-mod holders;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use etcd_client::Client;
-use holders::{Crowd, Servers};
 use real::servers::{Etcd, EtcdCluster, Stage};
 use tokio::runtime::Builder;
+
+use crate::holders::{Crowd, Servers};
 
 /// Runs `real` in the folder of the stage; returns its exit code and all that it printed.
 fn real(stage: &Stage, crowd: &Crowd, arguments: &[&str]) -> (Option<i32>, String) {

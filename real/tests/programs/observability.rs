@@ -2,11 +2,6 @@
 //! from programs that run.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-#[path = "support/promql.rs"]
-mod promql;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
@@ -15,11 +10,12 @@ use std::path::Path;
 use std::process::Command;
 
 use dlock::event::Outcome;
-use eventually::eventually;
 use lab::serve::host_redis;
-use promql::{Selector, grouped_by, selectors};
 use real::servers::{Launch, Persistence, Process, Prometheus, Redis, Stage, ask_http, free_port};
 use serde_json::Value;
+
+use crate::eventually::eventually;
+use crate::promql::{Selector, grouped_by, selectors};
 
 /// The values of the label `outcome` that only the resource has.
 const OF_RESOURCE: [&str; 8] =

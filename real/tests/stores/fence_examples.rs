@@ -1,13 +1,11 @@
 //! The examples of `fence` on live servers, run by the commands in their first lines.
 #![allow(clippy::unwrap_used, reason = "a live test")]
 
-#[path = "support/example.rs"]
-mod example;
-
 use std::path::Path;
 
-use example::{Example, Server, assert_runs_all};
 use real::servers::{MariaDb, Persistence, Postgres, Redis, Stage};
+
+use crate::example::{Example, Server, assert_runs_all};
 
 fn fence_example(name: &str) -> Example {
     Example::read("resource/fence", name)

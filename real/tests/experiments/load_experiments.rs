@@ -1,11 +1,9 @@
 //! Experiments 4, 5, 7, 10, 11 and 13, at a size too small for meaningful figures.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/experiments.rs"]
-mod experiments;
-
-use experiments::{Ran, experiment};
 use serde_json::Value;
+
+use crate::support::{Ran, experiment};
 
 /// Returns the printed text without its line breaks.
 fn words(ran: &Ran) -> String {

@@ -2,25 +2,21 @@
 //! connections.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-#[path = "../../dlock/runtime/tests/support/certificates.rs"]
-mod certificates;
-#[path = "support/eventually.rs"]
-mod eventually;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use certificates::Authority;
 use dlock::Runtime;
 use dlock::TokioRuntime;
 use dlock::tls::{TlsConnector, TlsOptions};
-use eventually::eventually;
 use real::servers::{Persistence, Postgres, Redis, Stage, ask_http};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::certificates::Authority;
+use crate::eventually::eventually;
 
 const CLIENT: &str = "9f86d081884c7d659a2feaa0c55ad015";
 const OPERATOR: &str = "a3bf4f1b2b0b822cd15d6c15b0f00a08";

@@ -1,15 +1,13 @@
 //! `Lock::connect` on live servers: every form of a URL, and the words with which TLS and logins are refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-#[path = "../../dlock/runtime/tests/support/certificates.rs"]
-mod certificates;
-
 use std::time::Duration;
 
-use certificates::Authority;
 use dlock::tls::{Identity, TlsOptions};
 use dlock::{AnyBackend, ConnectOptions, Lock, LockKey, Options, TokioRuntime};
 use real::servers::{EtcdCluster, Persistence, Redis, Stage, TlsFiles, ZooKeeper, ZooKeeperEnsemble};
+
+use crate::certificates::Authority;
 
 /// The name of this machine in the certificates.
 const HERE: [&str; 2] = ["localhost", "127.0.0.1"];

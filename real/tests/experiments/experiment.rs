@@ -2,16 +2,13 @@
 //! are not as expected.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/experiments.rs"]
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
 use real::servers::Stage;
 use serde_json::{Value, json};
 
-use support::experiment;
+use crate::support::experiment;
 
 #[test]
 fn fencing_refuses_the_write_after_a_long_pause() {

@@ -2,9 +2,6 @@
 //! that has checked nothing, or failed, is no success.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -12,11 +9,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
 use dlock::LockKey;
-use eventually::eventually;
 use real::recording::read;
 use real::servers::{Persistence, Redis, Stage, ask, ask_http};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+use crate::eventually::eventually;
 
 fn real(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_real"));

@@ -1,19 +1,17 @@
 //! The proxy's links under a real lock on a real Redis: slow, cut in one direction, reset.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-
 use std::time::Duration;
 
 use dlock::TokioRuntime;
 use dlock::redis::{Redis as Backend, RedisOptions};
 use dlock::{Lock, LockKey, Options, Runtime, TryAcquireError, timeout_at};
-use eventually::eventually;
 use real::faults::{Direction, Link, Proxy};
 use real::servers::{Persistence, Redis, Stage, ask};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Handle;
+
+use crate::eventually::eventually;
 
 struct Scene {
     _stage: Stage,

@@ -15,7 +15,7 @@ use real::servers::{Persistence, Redis, Stage};
 use redis::aio::MultiplexedConnection;
 
 /// The rights of docs/rights.md.
-const RIGHTS: &str = include_str!("../../docs/rights.md");
+const RIGHTS: &str = include_str!("../../../docs/rights.md");
 
 type AnyLock = Lock<AnyBackend<TokioRuntime>>;
 

@@ -1,17 +1,15 @@
 //! The `real` command: its output, its exit codes and errors, and the processes and files that it leaves.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use eventually::eventually;
 use history::{EventName, VerdictKind};
 use real::servers::{Persistence, Redis, Stage, ask_http};
+
+use crate::eventually::eventually;
 
 fn real(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_real"));

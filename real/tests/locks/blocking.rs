@@ -1,9 +1,6 @@
 //! The blocking facade on a live Redis.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-
 use std::thread;
 use std::time::Duration;
 
@@ -11,8 +8,9 @@ use dlock::blocking::Lock;
 use dlock::{
     AcquireError, Cap, ConnectError, LockKey, Options, OptionsError, Released, RenewError, TryAcquireError,
 };
-use eventually::eventually;
 use real::servers::{Persistence, Redis, Stage};
+
+use crate::eventually::eventually;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -2,19 +2,15 @@
 //! simulated ones.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-#[path = "support/example.rs"]
-mod example;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use eventually::eventually;
-use example::{Example, Server, assert_runs_all};
 use real::servers::{EtcdCluster, Persistence, Redis, Stage, ZooKeeper, ask_http};
+
+use crate::eventually::eventually;
+use crate::example::{Example, Server, assert_runs_all};
 
 fn dlock_example(name: &str) -> Example {
     Example::read("dlock", name)

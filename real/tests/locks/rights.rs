@@ -14,7 +14,7 @@ use etcd_client::{Client, Permission, PermissionType, RoleRevokePermissionOption
 use real::servers::{EtcdCluster, Persistence, Redis, Stage, ZooKeeper, ask};
 
 /// The rights of docs/rights.md.
-const PAGE: &str = include_str!("../../docs/rights.md");
+const PAGE: &str = include_str!("../../../docs/rights.md");
 
 type AnyLock = Lock<AnyBackend<TokioRuntime>>;
 

@@ -1,17 +1,15 @@
 //! Servers as child processes: ready when started, gone when dropped.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a live test, which fails by panicking")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-
 use std::path::Path;
 use std::time::Duration;
 
-use eventually::eventually;
 use real::servers::{
     EtcdCluster, Launch, Persistence, Postgres, Redis, RedisCluster, ServerError, Stage, ZooKeeper,
     ZooKeeperEnsemble, ask, end_left_stage,
 };
+
+use crate::eventually::eventually;
 
 fn redis_says(port: u16, command: &str) -> String {
     ask(port, &format!("{command}\r\n"), |answer| answer.ends_with("\r\n")).unwrap()

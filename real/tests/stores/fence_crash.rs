@@ -4,20 +4,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "connections run as tasks of their own")]
 
-#[path = "support/fence_clients.rs"]
-mod fence_clients;
-#[path = "support/relay.rs"]
-mod relay;
-
 use std::time::Duration;
 
 use dlock::FencingToken;
 use fence::{Entry, OwnerToken, ResourceKey, Stop, check};
-use fence_clients::{Client, Scene, Server, for_each_client};
 use futures_util::future::join;
 use real::faults::{Direction, Link, Proxy};
-use relay::{Lost, Relay};
 use serde_json::json;
+
+use crate::fence_clients::{Client, Scene, Server, for_each_client};
+use crate::relay::{Lost, Relay};
 
 for_each_client!(
     a_transaction_stands_whole_or_not_at_all,

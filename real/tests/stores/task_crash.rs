@@ -2,9 +2,6 @@
 //! its rows are committed together, and it runs again only if its commit was not acknowledged.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
-#[path = "support/relay.rs"]
-mod relay;
-
 use std::error::Error;
 use std::time::Duration;
 
@@ -13,9 +10,10 @@ use fence::{
     Entry, Job, JobQueue, OwnerToken, ResourceKey, Stop, WriteSeq, begin_tick, claim_ticks, finish_tick,
 };
 use real::servers::{Postgres, Stage};
-use relay::{Lost, Relay};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls, Transaction};
+
+use crate::relay::{Lost, Relay};
 
 /// A server with the tables of the fence and of the user, and a port that loses messages.
 struct Scene {

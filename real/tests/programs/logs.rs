@@ -1,15 +1,13 @@
 //! Logs: the events of a command on standard error, as `RUST_LOG` asks, with or without a history.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/eventually.rs"]
-mod eventually;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use eventually::eventually;
 use real::servers::{Launch, Persistence, Process, Redis, Stage};
+
+use crate::eventually::eventually;
 
 /// Runs `real` with this value of `RUST_LOG`; returns its exit code and what it printed on standard error.
 fn real(arguments: &[&str], levels: Option<&str>) -> (Option<i32>, String) {

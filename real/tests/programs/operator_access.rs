@@ -2,20 +2,19 @@
 //! logins. No password appears in what they print or record.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-#[path = "../../dlock/runtime/tests/support/certificates.rs"]
-mod certificates;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use certificates::Authority;
 use dlock::tls::Identity;
 use dlock::{ConnectOptions, Lock, LockKey, Options};
 use etcd_client::{Client, Permission, PermissionType};
 use real::servers::{EtcdCluster, Persistence, Redis, Stage, TlsFiles, ZooKeeper, ask};
 use tokio::runtime::Builder;
+
+use crate::certificates::Authority;
+use crate::eventually::eventually;
 
 /// A password with characters that a URL must escape, and its form there.
 const PASSWORD: &str = "se-cret/@:";
@@ -131,12 +130,9 @@ fn serve(stage: &Stage, arguments: &[&str]) -> Running {
     Running(command.spawn().unwrap())
 }
 
-#[path = "support/eventually.rs"]
-mod eventually;
-
 /// Returns the address of the resource, once it listens.
 fn listening(stage: &Stage) -> String {
-    eventually::eventually("the resource listens", || {
+    eventually("the resource listens", || {
         let log = fs::read_to_string(stage.directory().join("resource.log")).ok()?;
         log.lines().find_map(|line| line.strip_prefix("listening on ")).map(str::to_owned)
     })
@@ -180,7 +176,7 @@ fn zookeeper_is_operated_over_tls() {
 
 /// Makes the user `app` with the rights that docs/rights.md states, and forbids everything to others.
 fn let_in(redis: &Redis) {
-    let page = include_str!("../../docs/rights.md");
+    let page = include_str!("../../../docs/rights.md");
     let says = |line: &str| ask(redis.port(), &format!("{line}\r\n"), |answer| answer.ends_with("\r\n"));
     for line in page.lines().filter(|line| line.starts_with("ACL SETUSER")) {
         let line = line.replace(">secret", &format!(">{PASSWORD}"));
