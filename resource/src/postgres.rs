@@ -108,12 +108,23 @@ impl From<PostgresError> for BackendError {
             }
             PostgresError::NoAnswer => Self::NoAnswer,
             PostgresError::Stop(JobStop::Stop(Stop::Retry(_))) => Self::Refused { message, passing: true },
-            PostgresError::Stop(JobStop::Stop(Stop::Failed(error))) if error.code().is_none() => {
-                Self::Disconnected { reason: words(&error) }
-            }
+            PostgresError::Stop(JobStop::Stop(Stop::Failed(error))) => match error.code() {
+                None => Self::Disconnected { reason: words(&error) },
+                Some(state) => Self::Refused { message, passing: is_passing(state.code()) },
+            },
             PostgresError::Stop(_) => Self::Refused { message, passing: false },
         }
     }
+}
+
+/// Returns whether what has failed with this SQLSTATE may succeed later as it is: the server was away, short
+/// of something, or restarted, or a timeout ended the transaction.
+///
+/// Source: PostgreSQL, "Error Codes" (appendix A).
+fn is_passing(state: &str) -> bool {
+    // Connection, resources, operator, system; a row that is locked, and transactions that were idle too long.
+    ["08", "53", "57", "58"].iter().any(|class| state.starts_with(class))
+        || ["55P03", "25P03"].contains(&state)
 }
 
 /// Returns the words of an error of the client with those of its sources: its own name its kind alone.
@@ -127,6 +138,17 @@ mod tests {
     use tokio_postgres::Config;
 
     use super::*;
+
+    #[test]
+    fn what_a_timeout_or_a_restart_has_ended_may_succeed_later() {
+        for state in ["57014", "25P03", "57P01", "55P03", "53300", "08006"] {
+            assert!(is_passing(state), "{state}");
+        }
+        // A constraint, a missing table, a transaction that has failed.
+        for state in ["23505", "42P01", "25P02"] {
+            assert!(!is_passing(state), "{state}");
+        }
+    }
 
     #[test]
     fn the_words_of_an_error_name_its_source() {

@@ -15,8 +15,9 @@ use fence::{
 };
 use real::servers::{EtcdCluster, Persistence, Postgres, Redis, Stage, ZooKeeper};
 use resource::client::Client;
-use resource::cron::{Cron, Fired, ResourceTicks, Runner};
+use resource::cron::{Cron, Fired, PostgresTickRecord, ResourceTicks, Runner};
 use resource::http::{App, Config, serve_connection};
+use resource::postgres::ConnectPostgres;
 use resource::store::MemoryStore;
 use resource::worker::Ending;
 use tokio::net::TcpListener;
@@ -176,6 +177,7 @@ fn ticks_are_committed_once_under_each_lock() {
 }
 
 /// Writes a row for each tick.
+#[derive(Clone)]
 struct Rows;
 
 impl TickStatements for Rows {
@@ -242,6 +244,73 @@ async fn ticks_and_their_rows_commit_together_on_postgres() {
     assert!(ran >= 3 && committed.len() == ran && distinct.len() == ran, "{ran}: {committed:?}");
     let states = rows(&client, "SELECT DISTINCT state FROM cron_tick").await;
     assert_eq!(states, ["done"]);
+}
+
+/// Fails, and ignores that.
+struct Ignores;
+
+impl TickStatements for Ignores {
+    async fn run(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        _: Tick,
+        _: &[u8],
+    ) -> Result<(), tokio_postgres::Error> {
+        let _ = transaction.batch_execute("INSERT INTO no_such_table VALUES (1)").await;
+        Ok(())
+    }
+}
+
+/// PostgreSQL answers the commit of a transaction that has failed by a rollback, and no error.
+#[tokio::test]
+async fn a_tick_is_not_done_if_a_statement_has_failed_and_nobody_says_so() {
+    let stage = Stage::new().unwrap();
+    let postgres = Postgres::start(&stage).unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let admin = postgres_client(&postgres).await;
+    fence::migrate(&admin).await.unwrap();
+    let lock = lock(&format!("redis://{}", redis.address()), Duration::from_secs(3)).await;
+    let ticks = PostgresTicks::new(postgres_client(&postgres).await, Ignores);
+    let mut runner = Runner::new(lock, ticks, cron("postgres", Missed::All { limit: 9 }), ());
+    let fired = loop {
+        let fired = fire(&mut runner, 0, Duration::ZERO).await;
+        if !fired.ran.is_empty() || fired.error.is_some() {
+            break fired;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(fired.ran.is_empty() && fired.ending != Ending::Done, "{fired:?}");
+    assert!(rows(&admin, "SELECT state FROM cron_tick WHERE state = 'done'").await.is_empty());
+}
+
+struct Connecting(String);
+
+impl ConnectPostgres for Connecting {
+    async fn connect(&self) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
+        let (client, connection) = tokio_postgres::connect(&self.0, NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
+}
+
+/// The connection of the last firing is gone, which costs the next one nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cron_goes_on_after_a_restart_of_postgres() {
+    let stage = Stage::new().unwrap();
+    let mut postgres = Postgres::start(&stage).unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let admin = postgres_client(&postgres).await;
+    fence::migrate(&admin).await.unwrap();
+    admin.batch_execute("CREATE TABLE reports (tick bigint NOT NULL, result text NOT NULL)").await.unwrap();
+    let lock = lock(&format!("redis://{}", redis.address()), Duration::from_secs(3)).await;
+    let runtime = TokioRuntime::new(Handle::current());
+    let ticks = PostgresTickRecord::new(runtime, Connecting(postgres.url()), Rows);
+    let mut runner = Runner::new(lock, ticks, cron("postgres", Missed::All { limit: 9 }), ());
+    assert_eq!(fire(&mut runner, 0, Duration::ZERO).await.error, None);
+    postgres.kill();
+    postgres.restart().unwrap();
+    let fired = fire(&mut runner, 0, Duration::ZERO).await;
+    assert_eq!((fired.ending, fired.error), (Ending::Done, None));
 }
 
 fn entry(token: u64, number: u64) -> Entry {

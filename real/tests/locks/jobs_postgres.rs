@@ -36,7 +36,8 @@ impl ConnectPostgres for Connecting {
 type Worker =
     JobWorker<PostgresJobs<TokioRuntime, Connecting>, PostgresJobRecord<TokioRuntime, Connecting, Lines>>;
 
-/// Writes a row for each part, with the number of the attempt.
+/// Writes a row for each part, with the number of the attempt. The text `ignored` makes it fail, and ignore
+/// that.
 struct Lines;
 
 impl JobStatements for Lines {
@@ -48,6 +49,10 @@ impl JobStatements for Lines {
         part: &Part,
     ) -> Result<(), Error> {
         let (Part::Progress(text) | Part::Done(text)) = part;
+        if text == b"ignored" {
+            let _ = transaction.batch_execute("INSERT INTO no_such_table VALUES (1)").await;
+            return Ok(());
+        }
         let (text, job) =
             (String::from_utf8_lossy(text).into_owned(), number_of(&grant.key).unwrap().cast_signed());
         let insert = "INSERT INTO lines SELECT $1::text, attempts FROM queue_job WHERE id = $2::bigint";
@@ -148,6 +153,20 @@ async fn a_job_that_fails_is_dead_after_its_last_attempt() {
     assert_eq!(fate(&mut worker, fail).await, Fate::Failed(error.clone()));
     assert_eq!(fate(&mut worker, fail).await, Fate::Dead(error));
     assert!(matches!(worker.work(fail).await.unwrap(), Worked::Empty));
+}
+
+/// PostgreSQL answers the commit of a transaction that has failed by a rollback, and no error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_is_not_done_if_a_statement_has_failed_and_nobody_says_so() {
+    let scene = Scene::new().await;
+    let mut worker = scene.worker(true);
+    add(&worker, b"to: ada").await;
+    let ignores = |_: Task| async { Ok::<_, String>(Part::Done(b"ignored".to_vec())) };
+    let worked = worker.work(ignores).await;
+    assert!(!matches!(worked, Ok(Worked::Job { fate: Fate::Done, .. })), "{worked:?}");
+    let done = |_: Task| async { Ok::<_, String>(Part::Done(b"done".to_vec())) };
+    assert_eq!(fate(&mut worker, done).await, Fate::Done);
+    assert_eq!(scene.lines().await, ["done in attempt 2"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

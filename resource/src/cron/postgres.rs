@@ -26,7 +26,7 @@ impl<R: Runtime, C: ConnectPostgres, S: TickStatements + Clone> PostgresTickReco
     /// Takes the record on its connection, or opens one. A step that is dropped takes it along: its
     /// connection may be in the middle of a transaction.
     async fn open(&mut self, deadline: Instant) -> Result<PostgresTicks<S>, TicksError<PostgresError>> {
-        match self.ticks.take() {
+        match self.ticks.take().filter(|ticks| !ticks.is_closed()) {
             Some(ticks) => Ok(ticks),
             None => {
                 let client = self.session.open(deadline).await.map_err(TicksError::Failed)?;

@@ -155,7 +155,8 @@ pub trait JobStatements: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The client's error: the transaction is rolled back, and the part is not committed.
+    /// The client's error: the transaction is rolled back, and the part is not committed. So it is if a
+    /// statement has failed and its error is not returned.
     fn run(
         &mut self,
         transaction: &mut Transaction<'_>,

@@ -14,6 +14,9 @@ use crate::hex::hex;
 const ENQUEUE: &str = include_str!("enqueue.sql");
 const NEXT: &str = include_str!("next.sql");
 const JOB: &str = include_str!("job.sql");
+/// Fails if a statement of the transaction has failed. Its commit would not: PostgreSQL answers that by a
+/// rollback, which the client takes for a success.
+const STANDS: &str = "SELECT 1";
 
 /// The result of a step, and its connection.
 type Taken<T> = Result<(Client, T), JobStop<Error>>;
@@ -88,6 +91,7 @@ pub(super) async fn commit<S: JobStatements>(
         Part::Done(_) => queue.complete(&mut transaction, &job).await?,
     }
     statements.run(&mut transaction, grant, number, part).await.map_err(failed)?;
+    transaction.batch_execute(STANDS).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)?;
     Ok((client, ()))
 }

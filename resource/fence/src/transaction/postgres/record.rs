@@ -9,13 +9,18 @@ use super::{Entry, Stop, claim_ticks, finish_tick};
 use crate::WriteSeq;
 use crate::cron::{Grant, Seen, Tick, Ticks, TicksError};
 
+/// Fails if a statement of the transaction has failed. Its commit would not: PostgreSQL answers that by a
+/// rollback, which the client takes for a success.
+const STANDS: &str = "SELECT 1";
+
 /// The statements that a tick commits.
 pub trait TickStatements: Send + Sync {
     /// Runs the statements of the tick in `transaction`, with the result of its work.
     ///
     /// # Errors
     ///
-    /// The client's error: the transaction is rolled back, and the tick is not done.
+    /// The client's error: the transaction is rolled back, and the tick is not done. So it is if a statement
+    /// has failed and its error is not returned.
     fn run(
         &mut self,
         transaction: &mut Transaction<'_>,
@@ -40,6 +45,11 @@ impl<S: TickStatements> PostgresTicks<S> {
         Self { client, statements }
     }
 
+    /// Returns whether the connection is closed: each further step fails.
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
     async fn try_claim(&mut self, entry: Entry, grant: &Grant) -> Result<Seen, Stop<Error>> {
         let mut transaction = self.client.transaction().await?;
         let seen = claim_ticks(&mut transaction, &grant.key, entry).await?;
@@ -57,6 +67,7 @@ impl<S: TickStatements> PostgresTicks<S> {
         let mut transaction = self.client.transaction().await?;
         finish_tick(&mut transaction, &grant.key, entry, tick).await?;
         self.statements.run(&mut transaction, tick, result).await?;
+        transaction.batch_execute(STANDS).await?;
         Ok(transaction.commit().await?)
     }
 }
