@@ -66,6 +66,15 @@ impl SqlError {
         Self::new("42601", message)
     }
 
+    /// Refuses what is nested too deeply: 54001. PostgreSQL's limit depends on the size of its stack.
+    #[must_use]
+    pub(crate) fn stack_depth() -> Self {
+        Self::new("54001", "stack depth limit exceeded").hint(
+            "Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after ensuring the \
+             platform's stack depth limit is adequate.",
+        )
+    }
+
     /// The error of a cancelled statement: `statement_timeout`.
     #[must_use]
     pub fn statement_timeout() -> Self {

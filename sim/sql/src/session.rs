@@ -7,6 +7,7 @@ use crate::error::SqlError;
 use crate::settings::Settings;
 use crate::storage::rows::{Conflict, Locked};
 use crate::storage::table::{TableId, VersionId};
+use crate::syntax::utility::Modes;
 
 /// A result of a step that is taken once, also if its statement waits and runs again.
 #[derive(Clone, Debug)]
@@ -26,6 +27,7 @@ pub(crate) struct Savepoint {
     pub(crate) undo: usize,
     pub(crate) settings: (Settings, Option<(Settings, Settings)>),
     pub(crate) notifications: usize,
+    pub(crate) channel_changes: usize,
 }
 
 /// A statement that waits.
@@ -44,7 +46,11 @@ pub(crate) struct Session {
     /// While a transaction is open: the settings before it, and those that its commit keeps.
     pub(crate) settings_before: Option<(Settings, Settings)>,
     pub(crate) block: Block,
+    /// Whether the statement that runs is one of several of a simple query: they are an implicit block.
+    pub(crate) is_one_of_several: bool,
     pub(crate) savepoints: Vec<Savepoint>,
+    /// The modes of the transaction that has failed, for `ROLLBACK AND CHAIN`.
+    pub(crate) failed_modes: Option<Modes>,
     pub(crate) transaction_micros: i64,
     pub(crate) pending: Option<Pending>,
     /// The last values of sequences in this session.
@@ -79,7 +85,9 @@ impl Session {
             settings: Settings::default(),
             settings_before: None,
             block: Block::None,
+            is_one_of_several: false,
             savepoints: Vec::new(),
+            failed_modes: None,
             transaction_micros: 0,
             pending: None,
             sequence_values: BTreeMap::new(),

@@ -61,7 +61,12 @@ const SETTINGS: &[(&str, &str, Kind)] = &[
 
 /// The values that differ from the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settings(BTreeMap<String, String>);
+pub(crate) struct Settings {
+    /// The values with which the session began: those of the server and of the first packet.
+    base: BTreeMap<String, String>,
+    /// The values that statements have set since.
+    own: BTreeMap<String, String>,
+}
 
 fn find(name: &str) -> Option<&'static (&'static str, &'static str, Kind)> {
     SETTINGS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name))
@@ -76,8 +81,8 @@ impl Settings {
     /// Returns the value as `SHOW` prints it.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let name = name.to_lowercase();
-        let own = self.0.get(&name).cloned();
-        own.or_else(|| find(&name).map(|(_, default, _)| (*default).to_owned()))
+        let set = self.own.get(&name).or_else(|| self.base.get(&name)).cloned();
+        set.or_else(|| find(&name).map(|(_, default, _)| (*default).to_owned()))
     }
 
     /// Returns a setting in milliseconds.
@@ -92,27 +97,44 @@ impl Settings {
         schemas.filter(|schema| schema != "$user" && !schema.is_empty()).collect()
     }
 
-    /// Sets a value, or the default if there is none.
-    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+    /// Sets a value with which the session begins; `RESET` goes back to it.
+    pub(crate) fn set_base(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let name = name.to_lowercase();
-        let Some((_, _, kind)) = find(&name) else {
-            if name.contains('.') {
-                self.0.insert(name, value.unwrap_or_default().to_owned());
-                return Ok(());
-            }
-            return Err(unrecognised(&name));
-        };
-        let Some(value) = value else {
-            self.0.remove(&name);
-            return Ok(());
-        };
-        let value = checked(&name, value, *kind)?;
-        self.0.insert(name, value);
+        let value = accepted(&name, value)?;
+        self.own.remove(&name);
+        self.base.insert(name, value);
         Ok(())
     }
 
+    /// Sets a value; none goes back to the one with which the session began.
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let name = name.to_lowercase();
+        let is_custom = find(&name).is_none();
+        let value = match value {
+            Some(value) => accepted(&name, value)?,
+            // PostgreSQL keeps the name of a custom setting, with an empty value.
+            None if is_custom && !self.base.contains_key(&name) => accepted(&name, "")?,
+            None => {
+                self.own.remove(&name);
+                return Ok(());
+            }
+        };
+        self.own.insert(name, value);
+        Ok(())
+    }
+
+    /// Goes back to the values with which the session began.
     pub(crate) fn reset_all(&mut self) {
-        self.0.clear();
+        self.own.clear();
+    }
+}
+
+/// Returns the value as it is kept; a name with a point is one of the client's own.
+fn accepted(name: &str, value: &str) -> Result<String, SqlError> {
+    match find(name) {
+        Some((_, _, kind)) => checked(name, value, *kind),
+        None if name.contains('.') => Ok(value.to_owned()),
+        None => Err(unrecognised(name)),
     }
 }
 

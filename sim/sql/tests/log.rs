@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use sql::{Database, Now, Record, SessionId, Step, Value};
+use sql::{Database, Interval, Now, Record, SessionId, Step, Type, Value};
 
 const NOW: Now = Now { unix_micros: 1_800_000_000_000_000 };
 
@@ -122,4 +122,115 @@ fn bytes_that_are_no_record_are_refused() {
     let error = Database::new().replay(&later).unwrap_err();
     assert!(error.message.contains("there is no table public.t"), "{error}");
     assert!(!log.is_empty());
+}
+
+#[test]
+fn a_rename_keeps_the_rows_written_beside_it() {
+    let mut database = Database::new();
+    let session = database.connect();
+    run(&mut database, session, "CREATE TABLE t (id int); INSERT INTO t VALUES (1); CREATE TABLE o (id int)");
+    run(&mut database, session, "INSERT INTO o VALUES (7)");
+    let renamed = "BEGIN; INSERT INTO t VALUES (2); DELETE FROM t WHERE id = 1; ALTER TABLE t RENAME TO u;
+        INSERT INTO u VALUES (3); ALTER TABLE u RENAME TO v; INSERT INTO v VALUES (4); COMMIT";
+    run(&mut database, session, renamed);
+    let swapped = "BEGIN; CREATE TABLE o2 (id int); INSERT INTO o2 SELECT id + 1 FROM o; DROP TABLE o;
+        ALTER TABLE o2 RENAME TO o; COMMIT";
+    run(&mut database, session, swapped);
+    let queries = ["SELECT id FROM v ORDER BY id", "SELECT id FROM o"];
+    let before: Vec<_> = queries.iter().map(|query| run(&mut database, session, query)).collect();
+    assert_eq!(
+        before,
+        [vec![vec![Value::Int(2)], vec![Value::Int(3)], vec![Value::Int(4)]], vec![vec![Value::Int(8)]]]
+    );
+    let (mut again, session) = restarted(&database.take_log());
+    let after: Vec<_> = queries.iter().map(|query| run(&mut again, session, query)).collect();
+    assert_eq!(before, after);
+}
+
+/// Returns the identifiers that three inserts get after a crash.
+fn ids_after_crash(database: &mut Database) -> Vec<Vec<Value>> {
+    let (mut again, session) = restarted(&database.take_log());
+    run(&mut again, session, "INSERT INTO t (n) VALUES (1), (2), (3) RETURNING id")
+}
+
+const FILLED: &str = "CREATE TABLE t (id serial PRIMARY KEY, n int);
+    INSERT INTO t (n) SELECT * FROM generate_series(1, 100);";
+const AGAIN: &str = "TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (1), (2)";
+
+#[test]
+fn a_sequence_set_back_survives_a_commit() {
+    let mut database = Database::new();
+    let session = database.connect();
+    run(&mut database, session, FILLED);
+    run(&mut database, session, &format!("BEGIN; {AGAIN}; COMMIT"));
+    let ids = ids_after_crash(&mut database);
+    assert!(ids.iter().all(|row| row[0] > Value::Int(2)), "{ids:?}");
+}
+
+#[test]
+fn a_sequence_set_back_in_vain_repeats_nothing() {
+    for end in ["; ROLLBACK", ""] {
+        let mut database = Database::new();
+        let session = database.connect();
+        run(&mut database, session, FILLED);
+        run(&mut database, session, &format!("BEGIN; {AGAIN}{end}"));
+        let ids = ids_after_crash(&mut database);
+        assert!(ids.iter().all(|row| row[0] > Value::Int(100)), "{end}: {ids:?}");
+    }
+}
+
+#[test]
+fn a_table_made_anew_in_vain_leaves_the_sequence_of_the_old_one() {
+    let mut database = Database::new();
+    let session = database.connect();
+    run(&mut database, session, FILLED);
+    let anew = "BEGIN; DROP TABLE t; CREATE TABLE t (id serial, n int); INSERT INTO t (n) VALUES (1)";
+    run(&mut database, session, anew);
+    let ids = ids_after_crash(&mut database);
+    assert!(ids.iter().all(|row| row[0] > Value::Int(100)), "{ids:?}");
+}
+
+#[test]
+fn extreme_values_are_read_back_as_they_are_printed() {
+    let mut values = Vec::new();
+    let mut push = |r#type: Type, value: Value| values.push((r#type, value));
+    for days in [-2_451_545_i32, -730_200, -730_120, -1, 0, 2_921_939, 2_921_940, 2_145_031_948] {
+        for days in [days, days.saturating_add(1), days.saturating_add(366)] {
+            push(Type::Date, Value::Date(days.min(2_145_031_948)));
+        }
+    }
+    push(Type::Date, Value::Date(i32::MIN));
+    push(Type::Date, Value::Date(i32::MAX));
+    let (first, last) = (-211_813_488_000_000_000, 9_223_371_331_199_999_999);
+    let centuries = [-63_082_281_600_000_001, -1, 0, 252_455_616_000_000_000];
+    for micros in centuries.into_iter().chain([i64::MIN, first, first + 1, last]) {
+        push(Type::Timestamp, Value::Timestamp(micros));
+        push(Type::Timestamptz, Value::Timestamptz(micros));
+    }
+    for (r#type, value) in &values {
+        let text = value.text().unwrap();
+        assert_eq!(&Value::parse(*r#type, &text).unwrap(), value, "{text}");
+    }
+    let (numbers, micros) = ([i32::MIN, -13, -1, 0, 1, 25, i32::MAX], [i64::MIN, -1, 0, 1, i64::MAX]);
+    for (months, days) in numbers.iter().flat_map(|months| numbers.map(|days| (*months, days))) {
+        for micros in micros {
+            let interval = Interval { months, days, micros };
+            let text = Value::Interval(interval).text().unwrap();
+            let Ok(Value::Interval(read)) = Value::parse(Type::Interval, &text) else { panic!("{text}") };
+            assert_eq!((read.months, read.days, read.micros), (months, days, micros), "{text}");
+        }
+    }
+}
+
+#[test]
+fn distant_dates_survive() {
+    let mut database = Database::new();
+    let session = database.connect();
+    run(&mut database, session, "CREATE TABLE t (at timestamptz, d date, i interval)");
+    let row = "INSERT INTO t VALUES (now() + interval '9000 years', '0044-03-15 BC', '2147483647 days'),
+        (now() - interval '3000 years', date '2000-01-01' + 5000000, '-2147483648 days')";
+    run(&mut database, session, row);
+    let before = run(&mut database, session, "SELECT * FROM t");
+    let (mut again, session) = restarted(&database.take_log());
+    assert_eq!(run(&mut again, session, "SELECT * FROM t"), before);
 }

@@ -138,3 +138,51 @@ fn the_unknown_is_refused_by_its_name() {
         database.sync(session).unwrap();
     }
 }
+
+#[test]
+fn a_new_name_is_seen_by_others_after_the_commit() {
+    for (end, name) in [("ROLLBACK", "t"), ("COMMIT", "u")] {
+        let (mut database, a, b) = locked();
+        rows(run(&mut database, a, "COMMIT"));
+        rows(run(&mut database, a, "BEGIN"));
+        rows(run(&mut database, a, "ALTER TABLE t RENAME TO u"));
+        rows(run(&mut database, a, "SELECT * FROM u"));
+        assert_eq!(database.prepare(b, "SELECT * FROM u", &[]).unwrap_err().code, "42P01");
+        let count = prepared(&mut database, b, "SELECT count(*) FROM t");
+        assert_eq!(database.run(b, &count, &[], NOW), Step::Blocked { on: vec![a] });
+        rows(run(&mut database, a, end));
+        match database.run(b, &count, &[], NOW) {
+            Step::Failed(error) => assert_eq!((error.code.as_str(), end), ("42P01", "COMMIT")),
+            step => assert_eq!((rows(step), end), (vec![vec![Value::Int(3)]], "ROLLBACK")),
+        }
+        let count = format!("SELECT count(*) FROM {name}");
+        assert_eq!(rows(run(&mut database, b, &count)), [[Value::Int(3)]]);
+    }
+}
+
+#[test]
+fn a_savepoint_takes_a_new_name_back() {
+    let (mut database, a, b) = locked();
+    for sql in ["ALTER TABLE t RENAME TO u", "SAVEPOINT s", "ALTER TABLE u RENAME TO v", "ROLLBACK TO s"] {
+        rows(run(&mut database, a, sql));
+    }
+    rows(run(&mut database, a, "SELECT * FROM u"));
+    let count = prepared(&mut database, b, "SELECT count(*) FROM t");
+    assert_eq!(database.run(b, &count, &[], NOW), Step::Blocked { on: vec![a] });
+    rows(run(&mut database, a, "COMMIT"));
+    rows(run(&mut database, a, "SELECT * FROM u"));
+}
+
+#[test]
+fn a_sequence_that_may_be_set_back_is_waited_for() {
+    let mut database = Database::new();
+    let (a, b) = (database.connect(), database.connect());
+    rows(run(&mut database, a, "CREATE TABLE t (id serial)"));
+    rows(run(&mut database, a, "INSERT INTO t DEFAULT VALUES"));
+    rows(run(&mut database, a, "BEGIN"));
+    rows(run(&mut database, a, "TRUNCATE t RESTART IDENTITY"));
+    let next = prepared(&mut database, b, "SELECT nextval('t_id_seq')");
+    assert_eq!(database.run(b, &next, &[], NOW), Step::Blocked { on: vec![a] });
+    rows(run(&mut database, a, "ROLLBACK"));
+    assert_eq!(rows(database.run(b, &next, &[], NOW)), [[Value::Int(2)]]);
+}

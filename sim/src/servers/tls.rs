@@ -9,13 +9,20 @@ use std::task::{Context, Poll, ready};
 use dlock_runtime::tls::{TlsAcceptor, TlsConnector, TlsError, TlsOptions, TlsServerOptions, TlsStream};
 use dlock_runtime::{Probe, Probed};
 use futures_util::future::BoxFuture;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::host::{Acted, Action, ActionError, Host};
 use crate::world::disk::Disk;
 use crate::world::machine::{Accept, Machine, WorldMachine};
 
+/// The requests of PostgreSQL's clients for encryption, in clear text: for TLS, and for GSSAPI.
+const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+const GSS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x30];
+
 /// A simulated server all of whose ports speak TLS.
+///
+/// A client of PostgreSQL asks for TLS first, as `sslmode=require` makes it do. One that does not ask is
+/// disconnected.
 ///
 /// # Example
 ///
@@ -52,6 +59,8 @@ pub struct TlsMachine<M> {
 pub struct TlsListener<L> {
     listener: L,
     acceptor: TlsAcceptor,
+    /// Clients ask for TLS before the handshake.
+    is_asked: bool,
 }
 
 /// A connection that shakes hands when it is first used: a client that stays silent holds up nobody else.
@@ -175,7 +184,7 @@ impl<M: Machine> Machine for TlsMachine<M> {
 
     fn listen(&self, port: u16) -> io::Result<Self::Listener> {
         let listener = self.machine.listen(port)?;
-        Ok(TlsListener { listener, acceptor: self.acceptor.clone() })
+        Ok(TlsListener { listener, acceptor: self.acceptor.clone(), is_asked: is_asked(port) })
     }
 
     async fn connect(&self, address: &str) -> io::Result<Self::Stream> {
@@ -206,9 +215,47 @@ impl<L: Accept<Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static>> Accept 
     type Stream = Shaking<L::Stream>;
 
     async fn accept(&mut self) -> (Self::Stream, String) {
-        let (stream, client) = self.listener.accept().await;
-        let acceptor = self.acceptor.clone();
-        (Shaking::Begun(Box::pin(async move { acceptor.accept(stream).await })), client)
+        let (mut stream, client) = self.listener.accept().await;
+        let (acceptor, is_asked) = (self.acceptor.clone(), self.is_asked);
+        let handshake = async move {
+            if is_asked {
+                agree(&mut stream).await?;
+            }
+            acceptor.accept(stream).await
+        };
+        (Shaking::Begun(Box::pin(handshake)), client)
+    }
+}
+
+/// Returns true if clients of the port ask for TLS before the handshake: PostgreSQL's do.
+#[cfg(feature = "postgres")]
+fn is_asked(port: u16) -> bool {
+    port == super::postgres::PORT
+}
+
+#[cfg(not(feature = "postgres"))]
+fn is_asked(_port: u16) -> bool {
+    false
+}
+
+/// Reads a client's request for TLS, and agrees. A client may ask for encryption by GSSAPI first.
+///
+/// # Errors
+///
+/// If the client leaves, or does not ask.
+async fn agree<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
+    loop {
+        let mut request = [0; 8];
+        stream.read_exact(&mut request).await?;
+        let is_tls = request == TLS_REQUEST;
+        if !is_tls && request != GSS_REQUEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the client does not ask for TLS"));
+        }
+        stream.write_all(if is_tls { b"S" } else { b"N" }).await?;
+        stream.flush().await?;
+        if is_tls {
+            return Ok(());
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use redb::StorageBackend;
 use sim::clients::tokio_postgres::Config;
 use sim::faults::{Crash, Fault, Trigger};
 use sim::servers::postgres::PostgresHost;
 use sim::{Process, Sim, Span};
 
-use super::{JOBS, connect, jobs, millis, script, try_connect};
+use super::{JOBS, connect, jobs, millis, script, try_connect, world};
 
 /// Kills the server when it has committed an insert of `statement`, before its answer. Returns whether the
 /// client got an answer, and the jobs after the restart.
@@ -79,6 +80,26 @@ fn a_transaction_that_is_open_at_a_crash_is_gone() {
         jobs(&connect(&process).await).await
     });
     assert!(jobs.is_empty());
+}
+
+#[test]
+fn a_log_that_does_not_fit_ends_the_run() {
+    let result = world(PostgresHost::new().preset(JOBS)).run_script(|control| async move {
+        let client = connect(&control.process("a")).await;
+        client.batch_execute("INSERT INTO jobs VALUES (1)").await.unwrap();
+        let crash = control.strike(Crash::of("db"));
+        // The first record creates the table: its length, a checksum of 8 bytes, and its contents.
+        let file = control.process("db").disk().open();
+        let contents = file.contents().unwrap();
+        let length = u32::from_le_bytes(*contents.first_chunk().unwrap()) as usize;
+        StorageBackend::set_len(&file, 0).unwrap();
+        file.append(&contents[12 + length..]).unwrap();
+        file.sync().unwrap();
+        crash.heal();
+        control.sleep(millis(100)).await;
+    });
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("can't start from its log") && error.contains("does not fit"), "{error}");
 }
 
 #[test]

@@ -119,6 +119,52 @@ fn timeouts_end_a_wait_for_a_lock() {
 }
 
 #[test]
+fn a_waiter_that_another_holder_still_blocks_goes_on_waiting() {
+    let (_, (error, took)) = script(PostgresHost::new().preset(JOBS), |control| async move {
+        let (a, b) = (connect(&control.process("a")).await, connect(&control.process("b")).await);
+        let other = connect(&control.process("a")).await;
+        for holder in [&a, &other] {
+            holder.batch_execute("BEGIN; LOCK TABLE jobs IN SHARE MODE").await.unwrap();
+        }
+        b.batch_execute("SET lock_timeout = '500ms'").await.unwrap();
+        control.after(millis(300), move |control| {
+            control.spawn(async move { a.batch_execute("COMMIT").await.unwrap() });
+        });
+        let began = control.now();
+        let error = b.batch_execute("INSERT INTO jobs VALUES (1)").await.unwrap_err();
+        let took = (control.now() - began).as_millis();
+        other.batch_execute("COMMIT").await.unwrap();
+        (code(&error), took)
+    });
+    assert!(error == "55P03" && (500..530).contains(&took), "{error} {took}");
+}
+
+#[test]
+fn a_waiter_for_a_row_waits_anew_for_each_holder() {
+    let host = PostgresHost::new().preset(JOBS).preset("INSERT INTO jobs VALUES (1)");
+    let (_, (error, took)) = script(host, |control| async move {
+        let (a, b) = (connect(&control.process("a")).await, connect(&control.process("b")).await);
+        let next = connect(&control.process("a")).await;
+        let lock = "BEGIN; SELECT id FROM jobs FOR UPDATE";
+        a.batch_execute(lock).await.unwrap();
+        b.batch_execute("SET lock_timeout = '500ms'").await.unwrap();
+        // It waits in front of the other one, gets the lock, and keeps it.
+        control.spawn(async move {
+            next.batch_execute(lock).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        control.sleep(millis(50)).await;
+        control.after(millis(300), move |control| {
+            control.spawn(async move { a.batch_execute("COMMIT").await.unwrap() });
+        });
+        let began = control.now();
+        let error = b.batch_execute("UPDATE jobs SET owner = 'b'").await.unwrap_err();
+        (code(&error), (control.now() - began).as_millis())
+    });
+    assert!(error == "55P03" && (800..840).contains(&took), "{error} {took}");
+}
+
+#[test]
 fn a_cancel_request_ends_a_wait_for_a_lock() {
     let host = PostgresHost::new().preset(JOBS).preset("INSERT INTO jobs VALUES (1)");
     let (_, error) = script(host, |control| async move {

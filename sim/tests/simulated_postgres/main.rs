@@ -4,8 +4,12 @@
 mod disk;
 mod locks;
 mod messages;
+mod portals;
 mod protocol;
 mod sessions;
+#[cfg(feature = "tls")]
+mod tls;
+mod wire;
 
 use std::future::Future;
 use std::time::Duration;

@@ -81,19 +81,29 @@ fn a_failed_transaction_refuses_all_but_its_end() {
     assert_eq!(codes, ["22012", "25P02", "ok", "ok", "0A000"]);
 }
 
+/// The first packet of a client.
+pub(super) const STARTUP: &[u8] = b"\0\0\0\x12\0\x03\0\0user\0app\0\0";
+
+/// Returns a message with its type and its length.
+pub(super) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
+    [&[kind][..], &length, body].concat()
+}
+
 /// Sends bytes as a client that logs in, and then leaves if the server does not. Returns the types of the
 /// messages that come back.
-fn answers(bytes: &'static [u8]) -> (String, Vec<u8>) {
+pub(super) fn answers(bytes: impl Into<Vec<u8>>) -> (String, Vec<u8>) {
     exchange(bytes, true)
 }
 
 /// Sends bytes as a client that logs in. Returns the types of the messages that come back, up to the end of
 /// the connection.
-fn exchange(bytes: &'static [u8], leaves: bool) -> (String, Vec<u8>) {
+fn exchange(bytes: impl Into<Vec<u8>>, leaves: bool) -> (String, Vec<u8>) {
+    let bytes = bytes.into();
     let (_, answers) = script(PostgresHost::new().preset(JOBS), move |control| async move {
         let mut stream = control.process("a").connect("db:5432").await.unwrap();
-        stream.write_all(b"\0\0\0\x12\0\x03\0\0user\0app\0\0").await.unwrap();
-        stream.write_all(bytes).await.unwrap();
+        stream.write_all(STARTUP).await.unwrap();
+        stream.write_all(&bytes).await.unwrap();
         if leaves {
             stream.shutdown().await.unwrap();
         }
@@ -101,20 +111,23 @@ fn exchange(bytes: &'static [u8], leaves: bool) -> (String, Vec<u8>) {
         stream.read_to_end(&mut answers).await.unwrap();
         answers
     });
-    let (mut kinds, mut rest) = (String::new(), answers.as_slice());
+    (kinds(&answers), answers)
+}
+
+/// Returns the types of the messages that come after the login.
+pub(super) fn kinds(answers: &[u8]) -> String {
+    let (mut kinds, mut rest) = (String::new(), answers);
     while let Some((kind, length)) =
         rest.split_first().and_then(|(kind, rest)| Some((kind, rest.first_chunk()?)))
     {
         kinds.push(char::from(*kind));
         rest = &rest[1 + u32::from_be_bytes(*length) as usize..];
     }
-    // The login.
-    let kinds = kinds.trim_start_matches(['R', 'S', 'K']).strip_prefix('Z').unwrap().to_owned();
-    (kinds, answers)
+    kinds.trim_start_matches(['R', 'S', 'K']).strip_prefix('Z').unwrap().to_owned()
 }
 
 /// Returns true if the answers have this text.
-fn says(answers: &[u8], text: &str) -> bool {
+pub(super) fn says(answers: &[u8], text: &str) -> bool {
     String::from_utf8_lossy(answers).contains(text)
 }
 
@@ -152,7 +165,8 @@ fn an_error_of_the_protocol_fails_the_transaction() {
 #[test]
 fn the_login_reports_the_settings_of_postgres() {
     let (_, login) = answers(b"X\0\0\0\x04");
-    for setting in ["server_version\x0015.", "client_encoding\0UTF8\0", "integer_datetimes\0on\0"] {
+    let settings = ["server_version\x0015.", "client_encoding\0UTF8\0", "integer_datetimes\0on\0"];
+    for setting in settings.into_iter().chain(["session_authorization\0app\0"]) {
         assert!(says(&login, setting), "{setting:?}");
     }
 }

@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
-use sim::Process;
 use sim::clients::tokio_postgres::{AsyncMessage, Config, NoTls};
 use sim::servers::postgres::PostgresHost;
+use sim::{Process, Report};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::protocol::{STARTUP, kinds, says};
 use super::{JOBS, code, connect, millis, script, try_connect};
 
 #[test]
@@ -64,6 +66,63 @@ fn an_idle_transaction_ends_its_session() {
     });
     assert!(ended && (990..1030).contains(&waited), "{ended} {waited}");
     assert_eq!(report.probes.of("idle_session_ended").hit, 1);
+}
+
+/// Sends parts of messages at their times, in milliseconds, to a server that ends idle sessions after a
+/// second. Returns the types of the answers, all answers, and the time at which the connection ended.
+fn idle(setting: &'static str, parts: &'static [(u64, &'static [u8])]) -> (String, Vec<u8>, u128) {
+    let (_, (answers, ended)) =
+        script(PostgresHost::new().setting(setting, "1s"), move |control| async move {
+            let mut stream = control.process("a").connect("db:5432").await.unwrap();
+            let began = control.now();
+            stream.write_all(STARTUP).await.unwrap();
+            for (at, part) in parts {
+                control.sleep_until(began + millis(*at)).await;
+                stream.write_all(part).await.unwrap();
+            }
+            let mut answers = Vec::new();
+            stream.read_to_end(&mut answers).await.unwrap();
+            (answers, (control.now() - began).as_millis())
+        });
+    (kinds(&answers), answers, ended)
+}
+
+#[test]
+fn a_part_of_a_message_does_not_end_the_idle_time() {
+    let (kinds, answers, ended) = idle("idle_session_timeout", &[(600, b"Q\0\0"), (900, b"\0")]);
+    assert!(kinds == "E" && says(&answers, "57P05") && (1000..1050).contains(&ended), "{kinds} {ended}");
+}
+
+#[test]
+fn a_session_is_idle_only_once_the_server_is_ready() {
+    // Parse and Flush; Sync 1.5 seconds later, and the end of the session.
+    let parts: &[(u64, &[u8])] =
+        &[(0, b"P\0\0\0\x10\0SELECT 1\0\0\0H\0\0\0\x04"), (1500, b"S\0\0\0\x04X\0\0\0\x04")];
+    let (kinds, _, ended) = idle("idle_session_timeout", parts);
+    assert!(kinds == "1Z" && ended >= 1500, "{kinds} {ended}");
+}
+
+/// Returns the refusals that the server noted as its own.
+fn unknown(report: &Report) -> Vec<String> {
+    report.served.iter().flat_map(|served| served.unknown.keys().cloned()).collect()
+}
+
+#[test]
+fn refusals_of_a_login_are_noted_and_those_of_postgres_are_not() {
+    let (report, refused) = script(PostgresHost::new(), |control| async move {
+        let config = Config::new().user("app").options("-c timezone=Europe/Berlin").clone();
+        code(&try_connect(&control.process("a"), &config).await.map(|_| ()).unwrap_err())
+    });
+    assert_eq!(refused, "0A000");
+    let unknown_to_it = unknown(&report);
+    assert!(unknown_to_it.len() == 1 && unknown_to_it[0].contains("Europe/Berlin"), "{unknown_to_it:?}");
+    let (report, refused) = script(PostgresHost::new().preset(JOBS), |control| async move {
+        let client = connect(&control.process("a")).await;
+        let statement = client.prepare("SELECT * FROM jobs").await.unwrap();
+        client.batch_execute("ALTER TABLE jobs ADD COLUMN size bigint").await.unwrap();
+        code(&client.query(&statement, &[]).await.unwrap_err())
+    });
+    assert_eq!((refused.as_str(), unknown(&report)), ("0A000", vec![]));
 }
 
 #[test]

@@ -57,16 +57,6 @@ impl Prepared {
     pub fn is_empty(&self) -> bool {
         self.parsed.is_none()
     }
-
-    /// Returns whether the statement begins or ends a transaction block. In a simple query of several
-    /// statements the server needs nothing of it; it is for traces.
-    #[must_use]
-    pub fn is_transaction_control(&self) -> bool {
-        matches!(
-            self.parsed.as_ref().map(|parsed| &parsed.command),
-            Some(Command::Utility(Utility::Begin(..) | Utility::Commit { .. } | Utility::Rollback { .. }))
-        )
-    }
 }
 
 impl Database {
@@ -239,14 +229,8 @@ impl Database {
     #[must_use]
     pub fn setting(&self, session: SessionId, name: &str) -> Option<String> {
         let name = name.to_lowercase();
-        if let Some(transaction) = self.store.transactions.get(&session) {
-            match name.as_str() {
-                "transaction_isolation" => return Some(transaction.isolation.name().to_owned()),
-                "transaction_read_only" => {
-                    return Some(if transaction.is_read_only { "on" } else { "off" }.to_owned());
-                }
-                _ => {}
-            }
+        if let Some(value) = self.store.transaction_setting(session, &name) {
+            return Some(value);
         }
         let name = match name.as_str() {
             "transaction_isolation" => "default_transaction_isolation",
@@ -262,13 +246,14 @@ impl Database {
         self.sessions.get(&session).map_or(0, |session| session.settings.millis(name))
     }
 
-    /// Sets a setting for the session, such as a parameter of the startup message.
+    /// Sets a setting with which the session begins, such as a parameter of the startup message: `RESET` and
+    /// `DISCARD ALL` go back to it.
     ///
     /// # Errors
     ///
     /// 42704 and 22023 for a name or a value that does not exist.
     pub fn set(&mut self, session: SessionId, name: &str, value: &str) -> Result<(), SqlError> {
-        self.sessions.get_mut(&session).map_or(Ok(()), |session| session.settings.set(name, Some(value)))
+        self.sessions.get_mut(&session).map_or(Ok(()), |session| session.settings.set_base(name, value))
     }
 
     /// Returns the notifications of committed transactions.

@@ -34,6 +34,9 @@ impl Database {
         if let Err(error) = self.check_block(session, &parsed.command) {
             return self.failed(session, error);
         }
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.is_one_of_several = parsed.is_one_of_several;
+        }
         match &parsed.command {
             Command::Utility(utility) => self.utility(session, utility, now),
             Command::Sql(statement) => {

@@ -5,7 +5,6 @@ use crate::api::{Notification, Now, SessionId};
 use crate::error::SqlError;
 use crate::session::{Block, ChannelChange, Session};
 use crate::storage::transaction::Isolation;
-use crate::syntax::utility::Modes;
 
 impl Database {
     /// Begins the transaction of a session, if none is open.
@@ -21,27 +20,6 @@ impl Database {
         session.transaction_micros = now.unix_micros;
         session.settings_before = Some((session.settings.clone(), session.settings.clone()));
         self.store.begin(id, isolation, is_read_only);
-    }
-
-    /// Sets the modes of the open transaction.
-    pub(super) fn set_modes(&mut self, id: SessionId, modes: Modes) -> Result<(), SqlError> {
-        let Some(transaction) = self.store.transactions.get_mut(&id) else { return Ok(()) };
-        let has_run = transaction.command > 0;
-        if let Some(isolation) = modes.isolation {
-            if has_run && isolation != transaction.isolation {
-                let text = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
-                return Err(SqlError::new("25001", text));
-            }
-            transaction.isolation = isolation;
-        }
-        if let Some(is_read_only) = modes.is_read_only {
-            if has_run && transaction.is_read_only && !is_read_only {
-                let text = "transaction read-write mode must be set before any query";
-                return Err(SqlError::new("25001", text));
-            }
-            transaction.is_read_only = is_read_only;
-        }
-        Ok(())
     }
 
     /// Commits the transaction of a session; after an error it is rolled back.
@@ -109,6 +87,7 @@ impl Database {
             return;
         }
         session.block = Block::Failed;
+        session.failed_modes = self.store.modes(id).or(session.failed_modes);
         // The locks of the innermost savepoint are released at once; those before it are kept.
         match session.savepoints.last().map(|savepoint| savepoint.undo) {
             Some(undo) => self.store.undo_to(id, undo),
@@ -136,4 +115,5 @@ fn end_block(session: &mut Session) {
     session.block = Block::None;
     session.savepoints.clear();
     session.pending = None;
+    session.failed_modes = None;
 }

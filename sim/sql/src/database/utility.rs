@@ -6,6 +6,7 @@ use crate::error::SqlError;
 use crate::plan::binder::missing_relation;
 use crate::session::{Block, ChannelChange, Savepoint};
 use crate::storage::lock::{Mode, Target, Until};
+use crate::storage::modes;
 use crate::storage::stop::Stop;
 use crate::syntax::utility::{Modes, Utility};
 use crate::value::Value;
@@ -46,6 +47,11 @@ impl Database {
         self.sessions.get(&id).map_or(Block::None, |session| session.block)
     }
 
+    /// Returns whether the statement is in a block, be it the implicit one of a query of several statements.
+    fn is_in_block(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_some_and(|s| s.is_one_of_several || s.block != Block::None)
+    }
+
     fn run_utility(&mut self, id: SessionId, utility: &Utility, now: Now) -> Outcome {
         match utility {
             Utility::Begin(modes, tag) => self.begin(id, *modes, tag, now),
@@ -61,16 +67,20 @@ impl Database {
             }
             Utility::RollbackTo(name) => self.roll_back_to(id, name),
             Utility::SetTransaction(modes) => {
-                if self.block(id) == Block::None {
+                if !self.is_in_block(id) {
                     let text = "SET TRANSACTION can only be used in transaction blocks";
                     return Ok(("SET".to_owned(), vec![SqlError::warning("25P01", text)]));
                 }
-                self.set_modes(id, *modes)?;
+                self.ensure_transaction(id, now);
+                self.store.set_modes(id, *modes)?;
                 done("SET")
             }
             Utility::SetDefaults(modes) => self.set_defaults(id, *modes, now),
             Utility::Raise { level, message, code } => raise(level, message, code.as_deref()),
-            Utility::Lock { tables, mode, is_nowait } => self.lock_tables(id, tables, *mode, *is_nowait),
+            Utility::Lock { tables, mode, is_nowait } => {
+                self.ensure_transaction(id, now);
+                self.lock_tables(id, tables, *mode, *is_nowait)
+            }
             _ => {
                 self.ensure_transaction(id, now);
                 self.session_utility(id, utility)
@@ -81,7 +91,7 @@ impl Database {
     fn begin(&mut self, id: SessionId, modes: Modes, tag: &str, now: Now) -> Outcome {
         let is_open = self.block(id) != Block::None;
         self.ensure_transaction(id, now);
-        self.set_modes(id, modes)?;
+        self.store.set_modes(id, modes)?;
         if let Some(session) = self.sessions.get_mut(&id) {
             session.block = Block::Open;
         }
@@ -91,10 +101,8 @@ impl Database {
 
     fn end(&mut self, id: SessionId, commits: bool, chain: bool, now: Now) -> Outcome {
         let block = self.block(id);
-        let modes = self.store.transactions.get(&id).map(|transaction| Modes {
-            isolation: Some(transaction.isolation),
-            is_read_only: Some(transaction.is_read_only),
-        });
+        let failed = self.sessions.get(&id).and_then(|session| session.failed_modes);
+        let modes = self.store.modes(id).or(failed);
         if block == Block::None && chain {
             let what = if commits { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
             return Err(only_in_block(what));
@@ -120,7 +128,8 @@ impl Database {
         };
         let settings = (session.settings.clone(), session.settings_before.clone());
         let (name, notifications) = (name.to_owned(), session.notifications.len());
-        session.savepoints.push(Savepoint { name, undo, settings, notifications });
+        let channel_changes = session.channel_changes.len();
+        session.savepoints.push(Savepoint { name, undo, settings, notifications, channel_changes });
         done("SAVEPOINT")
     }
 
@@ -140,6 +149,7 @@ impl Database {
         let Some(savepoint) = session.savepoints.last().cloned() else { return done("ROLLBACK") };
         (session.settings, session.settings_before) = savepoint.settings;
         session.notifications.truncate(savepoint.notifications);
+        session.channel_changes.truncate(savepoint.channel_changes);
         session.block = Block::Open;
         self.store.undo_to(id, savepoint.undo);
         done("ROLLBACK")
@@ -187,7 +197,7 @@ impl Database {
                 done("RESET")
             }
             Utility::DiscardAll => {
-                if self.block(id) != Block::None {
+                if self.is_in_block(id) {
                     let text = "DISCARD ALL cannot run inside a transaction block";
                     return Err(SqlError::new("25001", text).into());
                 }
@@ -206,16 +216,13 @@ impl Database {
     }
 
     fn set_statement(&mut self, id: SessionId, name: &str, value: Option<&str>, is_local: bool) -> Outcome {
-        if name == "transaction_isolation" {
-            let levels = &crate::storage::transaction::Isolation::ALL;
-            let found = levels.iter().find(|(_, level)| Some(*level) == value);
-            let modes = Modes { isolation: found.map(|(level, _)| *level), is_read_only: None };
-            self.set_modes(id, modes)?;
+        if let Some((modes, _)) = modes::of_setting(name, value)? {
+            self.store.set_modes(id, modes)?;
             return done("SET");
         }
         self.set_both(id, name, value, is_local)?;
         let mut notices = Vec::new();
-        if is_local && self.block(id) == Block::None {
+        if is_local && !self.is_in_block(id) {
             let text = "SET LOCAL can only be used in transaction blocks";
             notices.push(SqlError::warning("25P01", text));
         }
@@ -255,7 +262,7 @@ impl Database {
     }
 
     fn lock_tables(&mut self, id: SessionId, tables: &[Vec<String>], mode: Mode, is_nowait: bool) -> Outcome {
-        if self.block(id) == Block::None {
+        if !self.is_in_block(id) {
             return Err(only_in_block("LOCK TABLE"));
         }
         for name in tables {

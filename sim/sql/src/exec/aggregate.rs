@@ -45,16 +45,21 @@ pub(super) fn result(function: Aggregate, inputs: Vec<Vec<Value>>) -> Result<Val
         Aggregate::ArrayAgg => Value::Array(firsts().collect()),
         Aggregate::JsonbAgg(r#type) => {
             let items = firsts().map(|value| of_value(&value, r#type));
-            Value::Jsonb(Json::Array(items.collect::<Result<_, _>>()?))
+            checked(Json::Array(items.collect::<Result<_, _>>()?))?
         }
         Aggregate::JsonbObjectAgg(r#type) => {
             let field = |args: &Vec<Value>| match &args[..] {
                 [Value::Text(key), value] => Ok((key.clone(), of_value(value, r#type)?)),
                 _ => Err(SqlError::new("22023", "field name must not be null")),
             };
-            Value::Jsonb(Json::object(inputs.iter().map(field).collect::<Result<_, _>>()?))
+            checked(Json::object(inputs.iter().map(field).collect::<Result<_, _>>()?))?
         }
     })
+}
+
+fn checked(json: Json) -> Result<Value, SqlError> {
+    json.check_levels()?;
+    Ok(Value::Jsonb(json))
 }
 
 fn sum(r#type: Type, mut values: impl Iterator<Item = Value>) -> Result<Value, SqlError> {

@@ -6,7 +6,7 @@ use super::run::{Env, Reference, Run, TableRules, out_of_step};
 use crate::error::SqlError;
 use crate::plan::binder::Binder;
 use crate::session::Entry;
-use crate::storage::lock::RowMode;
+use crate::storage::lock::{Mode, RowMode, Target};
 use crate::storage::rows::{Actor, Locked, Policy, named_values, of_lock};
 use crate::storage::stop::Stop;
 use crate::storage::table::{ForeignKey, IndexDef, OnDelete, TableDef, TableId, Version, VersionId};
@@ -33,7 +33,7 @@ impl Run<'_> {
         checks.sort_by(|(a, _), (b, _)| a.cmp(b));
         let predicates = def.indexes.iter().map(|index| {
             let predicate = index.predicate.as_ref();
-            predicate.map(|predicate| binder.table_condition(&def, predicate)).transpose()
+            predicate.map(|predicate| binder.index_predicate(&def, predicate)).transpose()
         });
         let predicates = predicates.collect::<Result<_, SqlError>>()?;
         let rules = Arc::new(TableRules { checks, predicates });
@@ -176,6 +176,7 @@ impl Run<'_> {
 
     /// Locks a row whose columns have the values against changes of them; returns whether there is one.
     fn lock_referred(&mut self, table: TableId, columns: &[usize], key: &[Value]) -> Result<bool, Stop> {
+        self.lock(Target::Table(table), Mode::RowShare)?;
         for version in self.found(table, columns, key)? {
             let entry = self.once(|run| {
                 let (actor, mode) = (run.latest(), RowMode::KeyShare);
@@ -226,6 +227,7 @@ impl Run<'_> {
                 }
                 continue;
             }
+            self.lock(Target::Table(child), Mode::RowExclusive)?;
             for row in self.found(child, &key.columns, &old)? {
                 self.follow(child, &key, row)?;
             }

@@ -54,6 +54,19 @@ impl Run<'_> {
                 }
                 rest.first().map_or(Ok(Value::Null), |otherwise| self.eval(otherwise, env))
             }
+            Op::Switch => {
+                let Some((operand, mut rest)) = args.split_first() else { return Ok(Value::Null) };
+                let operand = self.eval(operand, env)?;
+                while let [when, then, tail @ ..] = rest {
+                    let equal = Op::Compare(Compare::Eq);
+                    let when = self.eval(when, env)?;
+                    if self.apply(equal, vec![operand.clone(), when])? == Value::Bool(true) {
+                        return self.eval(then, env);
+                    }
+                    rest = tail;
+                }
+                rest.first().map_or(Ok(Value::Null), |otherwise| self.eval(otherwise, env))
+            }
             Op::Coalesce => {
                 for arg in args {
                     let value = self.eval(arg, env)?;
@@ -121,6 +134,9 @@ impl Run<'_> {
             _ if has_null => Value::Null,
             (_, values) => strict(op, values)?,
         };
+        if let Value::Jsonb(json) = &value {
+            json.check_levels()?;
+        }
         Ok(value)
     }
 
@@ -181,7 +197,7 @@ fn strict(op: Op, values: &mut [Value]) -> Result<Value, SqlError> {
             let chars = |text: &str| -> Vec<char> {
                 if is_insensitive { text.to_lowercase().chars().collect() } else { text.chars().collect() }
             };
-            Value::Bool(like::matches(&chars(text), &chars(pattern)))
+            Value::Bool(like::matches(&chars(text), &chars(pattern))?)
         }
         (Op::Element, [Value::Array(items), Value::Int(index)]) => {
             let place = index.checked_sub(1).and_then(|place| usize::try_from(place).ok());

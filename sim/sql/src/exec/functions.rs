@@ -5,7 +5,8 @@ use crate::error::SqlError;
 use crate::plan::binder::missing_relation;
 use crate::plan::expr::SessionFunction;
 use crate::session::Entry;
-use crate::storage::lock::{Mode, Target, Until};
+use crate::storage::lock::{Mode, Target, Until, WaitFor};
+use crate::storage::modes;
 use crate::storage::stop::Stop;
 use crate::storage::table::TableId;
 use crate::value::Value;
@@ -44,7 +45,10 @@ impl Run<'_> {
             F::CurrentSetting | F::SetConfig => self.setting(function, args)?,
             F::Notify => {
                 if let [Value::Text(channel), Value::Text(payload)] = args {
-                    self.session.notifications.push((channel.clone(), payload.clone()));
+                    self.once(|run| {
+                        run.session.notifications.push((channel.clone(), payload.clone()));
+                        Ok(Entry::Done)
+                    })?;
                 }
                 Value::Void
             }
@@ -57,7 +61,10 @@ impl Run<'_> {
             }
             F::AdvisoryUnlock { is_shared } => self.advisory_unlock(args, is_shared)?,
             F::AdvisoryUnlockAll => {
-                self.store.locks.give_advisory(self.session.id);
+                self.once(|run| {
+                    run.store.locks.give_advisory(run.session.id);
+                    Ok(Entry::Done)
+                })?;
                 Value::Void
             }
         })
@@ -86,7 +93,8 @@ impl Run<'_> {
         match (function, args) {
             (SessionFunction::CurrentSetting, [Value::Text(name), rest @ ..]) => {
                 let is_missing_ok = matches!(rest, [Value::Bool(true)]);
-                match self.session.settings.get(name) {
+                let of_transaction = self.store.transaction_setting(self.session.id, name);
+                match of_transaction.or_else(|| self.session.settings.get(name)) {
                     Some(value) => Ok(Value::Text(value)),
                     None if is_missing_ok => Ok(Value::Null),
                     None => Err(crate::settings::unrecognised(name).into()),
@@ -94,6 +102,10 @@ impl Run<'_> {
             }
             (_, [Value::Text(name), value, is_local]) => {
                 let text = value.text().unwrap_or_default();
+                if let Some((modes, kept)) = modes::of_setting(name, Some(&text))? {
+                    self.store.set_modes(self.session.id, modes)?;
+                    return Ok(Value::Text(kept));
+                }
                 self.session.settings.set(name, Some(&text))?;
                 if let (Value::Bool(false), Some((_, kept))) = (is_local, &mut self.session.settings_before) {
                     kept.set(name, Some(&text))?;
@@ -150,10 +162,14 @@ impl Run<'_> {
             (SessionFunction::SetVal, [name, Value::Int(value), rest @ ..]) => {
                 let id = self.sequence(name)?;
                 let is_called = !matches!(rest, [Value::Bool(false)]);
-                if let Some(sequence) = self.store.sequences.get_mut(&id) {
-                    sequence.set(*value, is_called)?;
-                }
-                self.store.log_sequence(id);
+                self.once(|run| {
+                    run.await_reset(id)?;
+                    if let Some(sequence) = run.store.sequences.get_mut(&id) {
+                        sequence.set(*value, is_called)?;
+                    }
+                    run.store.log_sequence(id);
+                    Ok(Entry::Done)
+                })?;
                 if is_called {
                     self.session.sequence_values.insert(id, *value);
                     self.session.last_sequence = Some(id);
@@ -168,7 +184,17 @@ impl Run<'_> {
         }
     }
 
+    /// Waits for the end of another transaction that has set the sequence back: only then its value is
+    /// certain.
+    fn await_reset(&self, id: TableId) -> Result<(), Stop> {
+        let by = self.store.sequences.get(&id).and_then(|sequence| sequence.reset_by);
+        let other = by.filter(|by| *by != self.actor.snapshot.xid);
+        let on: Vec<_> = other.and_then(|by| self.store.open.get(&by).copied()).into_iter().collect();
+        if on.is_empty() { Ok(()) } else { Err(Stop::Wait { on, what: WaitFor::Row }) }
+    }
+
     fn next_value(&mut self, id: TableId) -> Result<i64, Stop> {
+        self.await_reset(id)?;
         let missing = || SqlError::new("42P01", "the sequence does not exist");
         let sequence = self.store.sequences.get_mut(&id).ok_or_else(missing)?;
         let (value, must_log) = sequence.next()?;

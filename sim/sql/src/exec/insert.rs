@@ -40,32 +40,52 @@ impl Run<'_> {
     ) -> Result<Option<Vec<Value>>, Stop> {
         self.check_row(table, &values)?;
         let covered = self.covered(table, &values)?;
-        while let Some(rule) = on_conflict {
-            let mut arbiters = covered.clone();
-            for (number, covers) in arbiters.iter_mut().enumerate() {
-                *covers &= rule.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&number));
+        loop {
+            if let Some(rule) = on_conflict {
+                let arbiters = arbiters(&covered, rule);
+                let entry = self.once(|run| {
+                    let conflict = run.store.conflict(run.actor, table, &values, &arbiters, None)?;
+                    Ok(Entry::Conflict(conflict))
+                })?;
+                match entry {
+                    Entry::Conflict(None) => {}
+                    Entry::Conflict(Some(conflict)) => match self.resolve(table, &values, conflict, rule)? {
+                        Resolved::Again => continue,
+                        Resolved::Nothing => return Ok(None),
+                        Resolved::Updated(row) => return Ok(Some(row)),
+                    },
+                    _ => return Err(out_of_step()),
+                }
             }
-            let entry = self.once(|run| {
-                let conflict = run.store.conflict(run.actor, table, &values, &arbiters, None)?;
-                Ok(Entry::Conflict(conflict))
-            })?;
-            match entry {
-                Entry::Conflict(None) => break,
-                Entry::Conflict(Some(conflict)) => match self.resolve(table, &values, conflict, rule)? {
-                    Resolved::Again => {}
-                    Resolved::Nothing => return Ok(None),
-                    Resolved::Updated(row) => return Ok(Some(row)),
-                },
-                _ => return Err(out_of_step()),
+            if self.store_row(table, &values, &covered, on_conflict)? {
+                break;
             }
         }
-        let stored = values.clone();
-        self.once(|run| {
-            run.store.insert(run.actor, table, values, &covered)?;
+        self.refers(table, None, &values);
+        Ok(Some(values))
+    }
+
+    /// Stores a row that has no conflict; returns whether none has come while the insert waited on an index
+    /// that is no arbiter.
+    fn store_row(
+        &mut self,
+        table: TableId,
+        values: &[Value],
+        covered: &[bool],
+        on_conflict: Option<&OnConflict>,
+    ) -> Result<bool, Stop> {
+        let entry = self.once(|run| {
+            if let Some(rule) = on_conflict {
+                let conflict = run.store.conflict(run.actor, table, values, covered, None)?;
+                let arbiters = arbiters(covered, rule);
+                if conflict.is_some_and(|found| arbiters.get(found.index).copied().unwrap_or(false)) {
+                    return Ok(Entry::Flag(false));
+                }
+            }
+            run.store.insert(run.actor, table, values.to_vec(), covered)?;
             Ok(Entry::Done)
         })?;
-        self.refers(table, None, &stored);
-        Ok(Some(stored))
+        Ok(matches!(entry, Entry::Done))
     }
 
     /// Does nothing about a conflict, or locks the row in the way and updates it.
@@ -125,6 +145,12 @@ impl Run<'_> {
         let snapshot = self.actor.snapshot;
         matches!(stamp, Stamp::Open { xid, command } if xid == snapshot.xid && command >= snapshot.command)
     }
+}
+
+/// Returns which of the indexes that have the row are those whose conflicts the rule is for.
+fn arbiters(covered: &[bool], rule: &OnConflict) -> Vec<bool> {
+    let is_arbiter = |number: usize| rule.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&number));
+    covered.iter().enumerate().map(|(number, covers)| *covers && is_arbiter(number)).collect()
 }
 
 /// What came of a conflict.

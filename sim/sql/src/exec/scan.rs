@@ -35,7 +35,8 @@ impl Run<'_> {
         let mut conditions: Vec<&Condition> = from.conditions.iter().collect();
         conditions.sort_by_key(|condition| condition.has_subquery);
         let empty = Tuple { values: vec![Value::Null; from.width], versions: vec![None; from.items.len()] };
-        for condition in conditions.iter().filter(|condition| condition.needs == 0) {
+        let is_first = |condition: &&&Condition| condition.needs == 0 || from.items.is_empty();
+        for condition in conditions.iter().filter(is_first) {
             if !self.holds(&condition.expr, &Env { row: &empty.values, outer })? {
                 return Ok(Vec::new());
             }

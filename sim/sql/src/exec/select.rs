@@ -117,7 +117,7 @@ impl Run<'_> {
                 order
             });
         }
-        self.output(select, sorted, end.unwrap_or(usize::MAX), outer)
+        self.output(query, select, sorted, end.unwrap_or(usize::MAX), outer)
     }
 
     fn sort_keys(&mut self, query: &Query, select: &Select, env: &Env<'_>) -> Result<Vec<Value>, Stop> {
@@ -135,6 +135,7 @@ impl Run<'_> {
     /// Locks the rows in their order, and evaluates the output until there are enough.
     fn output(
         &mut self,
+        query: &Query,
         select: &Select,
         sorted: Vec<Sorted>,
         end: usize,
@@ -142,16 +143,24 @@ impl Run<'_> {
     ) -> Result<Rows, Stop> {
         let mut rows = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
-        for Sorted { mut tuple, .. } in sorted {
+        for Sorted { mut tuple, keys } in sorted {
             if rows.len() >= end {
                 break;
             }
+            let versions = if select.locks.is_empty() { Vec::new() } else { tuple.versions.clone() };
             if !self.lock_tuple(select, &mut tuple, outer)? {
                 continue;
             }
             let env = Env { row: &tuple.values, outer };
-            let row =
-                select.output.iter().map(|expr| self.eval(expr, &env)).collect::<Result<Vec<_>, _>>()?;
+            // A column that the rows are sorted by has its value already, unless the row has changed.
+            let is_same = select.locks.is_empty() || versions == tuple.versions;
+            let keys = if is_same { keys } else { Vec::new() };
+            let row = select.output.iter().enumerate().map(|(place, expr)| {
+                let is_it = |sort: &SortKey| matches!(sort.key, SortBy::Output(by) if by == place);
+                let known = query.order.iter().position(is_it).and_then(|key| keys.get(key));
+                known.map_or_else(|| self.eval(expr, &env), |value| Ok(value.clone()))
+            });
+            let row = row.collect::<Result<Vec<_>, _>>()?;
             let key = match &select.distinct {
                 Distinct::All => None,
                 Distinct::Rows => Some(row.clone()),

@@ -85,19 +85,25 @@ fn times(op: Operation, a: &Value, b: &Value) -> Result<Value, SqlError> {
             Value::Timestamp(moved(*at, by)?)
         }
         (Value::Date(day), Value::Interval(by), _) | (Value::Interval(by), Value::Date(day), _) => {
-            Value::Timestamp(moved(date::micros_of_days(*day), by)?)
+            Value::Timestamp(moved(date::micros_of_days(*day)?, by)?)
         }
         (Value::Timestamptz(a), Value::Timestamptz(b), Operation::Subtract)
         | (Value::Timestamp(a), Value::Timestamp(b), Operation::Subtract) => {
+            if [a, b].into_iter().any(|at| matches!(*at, i64::MIN | i64::MAX)) {
+                return Err(SqlError::new("22008", "cannot subtract infinite timestamps"));
+            }
             let micros = a.checked_sub(*b).ok_or_else(|| range("interval"))?;
             let days = i32::try_from(micros / date::DAY).map_err(|_| range("interval"))?;
             Value::Interval(Interval { months: 0, days, micros: micros % date::DAY })
         }
+        (Value::Date(i32::MIN | i32::MAX), Value::Date(_), Operation::Subtract)
+        | (Value::Date(_), Value::Date(i32::MIN | i32::MAX), Operation::Subtract) => {
+            return Err(SqlError::new("22008", "cannot subtract infinite dates"));
+        }
         (Value::Date(a), Value::Date(b), Operation::Subtract) => Value::Int(i64::from(*a) - i64::from(*b)),
         (Value::Date(day), Value::Int(by), _) => {
-            let by = if op == Operation::Subtract { -by } else { *by };
-            let day = i32::try_from(i64::from(*day) + by).map_err(|_| range("date"))?;
-            Value::Date(day)
+            let by = if op == Operation::Subtract { by.checked_neg() } else { Some(*by) };
+            Value::Date(date::add_days(*day, by.ok_or_else(|| range("date"))?)?)
         }
         (Value::Interval(a), Value::Interval(b), Operation::Add) => {
             Value::Interval(a.plus(*b).ok_or_else(|| range("interval"))?)

@@ -152,8 +152,8 @@ fn to_time(value: Value, from: Type, to: Type) -> Result<Value, SqlError> {
         (Value::Timestamptz(micros) | Value::Timestamp(micros), Type::Date) => {
             Value::Date(date::days_of_micros(micros))
         }
-        (Value::Date(days), Type::Timestamp) => Value::Timestamp(date::micros_of_days(days)),
-        (Value::Date(days), Type::Timestamptz) => Value::Timestamptz(date::micros_of_days(days)),
+        (Value::Date(days), Type::Timestamp) => Value::Timestamp(date::micros_of_days(days)?),
+        (Value::Date(days), Type::Timestamptz) => Value::Timestamptz(date::micros_of_days(days)?),
         _ => return Err(no_cast(from, to)),
     })
 }

@@ -3,6 +3,7 @@
 use bigdecimal::BigDecimal;
 
 use super::builtin::Builtin;
+use super::function;
 use crate::error::SqlError;
 use crate::value::json::{quoted, raw_element, raw_field};
 use crate::value::types::Type;
@@ -13,15 +14,6 @@ const INT: Type = Type::Int4;
 const JSON: Type = Type::Json;
 const JSONB: Type = Type::Jsonb;
 const TEXTS: Type = Type::Array(&Type::Text);
-
-const fn function(
-    name: &'static str,
-    args: &'static [Type],
-    result: Type,
-    run: fn(&[Value]) -> Result<Value, SqlError>,
-) -> Builtin {
-    Builtin { name, args, result, is_variadic: false, is_strict: true, run }
-}
 
 /// The functions; operators are functions whose names begin with `op`.
 pub(super) static FUNCTIONS: &[Builtin] = &[

@@ -4,25 +4,19 @@ use bigdecimal::{BigDecimal, RoundingMode, Signed};
 
 use super::arithmetic;
 use super::builtin::Builtin;
+use super::function;
 use crate::error::SqlError;
 use crate::value::types::Type;
 use crate::value::{Value, numeric};
 
-const fn function(
-    name: &'static str,
-    args: &'static [Type],
-    result: Type,
-    run: fn(&[Value]) -> Result<Value, SqlError>,
-) -> Builtin {
-    Builtin { name, args, result, is_variadic: false, is_strict: true, run }
-}
-
 /// The functions.
 pub(super) static FUNCTIONS: &[Builtin] = &[
-    function("abs", &[Type::Int4], Type::Int4, abs),
-    function("abs", &[Type::Int8], Type::Int8, abs),
-    function("abs", &[Type::Numeric], Type::Numeric, abs),
-    function("abs", &[Type::Float8], Type::Float8, abs),
+    function("abs", &[Type::Int2], Type::Int2, |args| abs(args, Type::Int2)),
+    function("abs", &[Type::Int4], Type::Int4, |args| abs(args, Type::Int4)),
+    function("abs", &[Type::Int8], Type::Int8, |args| abs(args, Type::Int8)),
+    function("abs", &[Type::Numeric], Type::Numeric, |args| abs(args, Type::Numeric)),
+    function("abs", &[Type::Float4], Type::Float4, |args| abs(args, Type::Float4)),
+    function("abs", &[Type::Float8], Type::Float8, |args| abs(args, Type::Float8)),
     function("ceil", &[Type::Numeric], Type::Numeric, |args| rounded(args, RoundingMode::Ceiling)),
     function("ceil", &[Type::Float8], Type::Float8, |args| rounded(args, RoundingMode::Ceiling)),
     function("ceiling", &[Type::Numeric], Type::Numeric, |args| rounded(args, RoundingMode::Ceiling)),
@@ -39,10 +33,11 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
     function("mod", &[Type::Numeric, Type::Numeric], Type::Numeric, |args| modulo(args, Type::Numeric)),
 ];
 
-fn abs(args: &[Value]) -> Result<Value, SqlError> {
+fn abs(args: &[Value], r#type: Type) -> Result<Value, SqlError> {
     Ok(match args {
-        [value @ Value::Int(number)] if *number < 0 => arithmetic::negate(value, Type::Int8)?,
+        [value @ Value::Int(number)] if *number < 0 => arithmetic::negate(value, r#type)?,
         [Value::Numeric(number)] => Value::Numeric(number.abs()),
+        [Value::Float4(number)] => Value::Float4(number.abs()),
         [Value::Float8(number)] => Value::Float8(number.abs()),
         [other, ..] => other.clone(),
         [] => Value::Null,

@@ -4,6 +4,7 @@ use base64::Engine;
 use md5::Digest;
 
 use super::builtin::Builtin;
+use super::function;
 use crate::error::SqlError;
 use crate::value::Value;
 use crate::value::types::Type;
@@ -12,15 +13,6 @@ const TEXT: Type = Type::Text;
 const INT: Type = Type::Int4;
 const BYTES: Type = Type::Bytea;
 const ANY: Type = Type::Void;
-
-const fn function(
-    name: &'static str,
-    args: &'static [Type],
-    result: Type,
-    run: fn(&[Value]) -> Result<Value, SqlError>,
-) -> Builtin {
-    Builtin { name, args, result, is_variadic: false, is_strict: true, run }
-}
 
 const fn variadic(
     name: &'static str,

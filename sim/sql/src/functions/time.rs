@@ -4,18 +4,10 @@ use bigdecimal::BigDecimal;
 
 use super::arithmetic::as_f64;
 use super::builtin::Builtin;
+use super::function;
 use crate::error::SqlError;
 use crate::value::types::Type;
 use crate::value::{Interval, Value, date};
-
-const fn function(
-    name: &'static str,
-    args: &'static [Type],
-    result: Type,
-    run: fn(&[Value]) -> Result<Value, SqlError>,
-) -> Builtin {
-    Builtin { name, args, result, is_variadic: false, is_strict: true, run }
-}
 
 /// The functions. `EXTRACT` is `extract` of a text and a value.
 pub(super) static FUNCTIONS: &[Builtin] = &[
@@ -47,11 +39,12 @@ fn extract(args: &[Value]) -> Result<Value, SqlError> {
         Value::Timestamptz(micros) => of_time(&field, *micros, "timestamp with time zone"),
         Value::Timestamp(micros) => of_time(&field, *micros, "timestamp without time zone"),
         Value::Date(days) => match field.as_str() {
-            "epoch" => Ok(decimal((date::micros_of_days(*days) + date::EPOCH) / date::SECOND, 0)),
+            _ if *days == i32::MIN || *days == i32::MAX => Err(of_infinity()),
+            "epoch" => Ok(decimal((i64::from(*days) + date::EPOCH / date::DAY) * 86_400, 0)),
             "hour" | "minute" | "second" | "milliseconds" | "microseconds" => {
                 Err(unsupported(&field, "date"))
             }
-            _ => of_time(&field, date::micros_of_days(*days), "date"),
+            _ => of_parts(&field, i64::from(*days), 0, "date"),
         },
         _ => Ok(Value::Null),
     }
@@ -63,15 +56,25 @@ fn unsupported(field: &str, r#type: &str) -> SqlError {
 
 fn of_time(field: &str, micros: i64, r#type: &str) -> Result<Value, SqlError> {
     if micros == i64::MAX || micros == i64::MIN {
-        return Err(SqlError::unknown("the parts of infinity"));
+        return Err(of_infinity());
     }
-    let (day, time) = (micros.div_euclid(date::DAY), micros.rem_euclid(date::DAY));
+    of_parts(field, micros.div_euclid(date::DAY), micros.rem_euclid(date::DAY), r#type)
+}
+
+fn of_infinity() -> SqlError {
+    SqlError::unknown("the parts of infinity")
+}
+
+fn of_parts(field: &str, day: i64, time: i64, r#type: &str) -> Result<Value, SqlError> {
     let (year, month, of_month) = date::civil(day);
     // 2000-01-01 was a Saturday.
     let weekday = (day + 6).rem_euclid(7);
     let whole = |number: i64| Ok(decimal(number, 0));
     match field {
-        "epoch" => Ok(decimal(i128::from(micros) + i128::from(date::EPOCH), 6)),
+        "epoch" => {
+            let micros = i128::from(day) * i128::from(date::DAY) + i128::from(time);
+            Ok(decimal(micros + i128::from(date::EPOCH), 6))
+        }
         "year" => whole(if year > 0 { year } else { year - 1 }),
         "month" => whole(month),
         "day" => whole(of_month),
@@ -124,25 +127,31 @@ fn date_part(args: &[Value]) -> Result<Value, SqlError> {
 fn truncate(args: &[Value]) -> Result<Value, SqlError> {
     let [Value::Text(field), value] = args else { return Ok(Value::Null) };
     let (Value::Timestamptz(micros) | Value::Timestamp(micros)) = value else { return Ok(Value::Null) };
-    let to = |unit: i64| micros.div_euclid(unit) * unit;
+    let to = |unit: i64| micros.div_euclid(unit).checked_mul(unit);
+    let from_day = |day: i64| day.checked_mul(date::DAY);
     let day = micros.div_euclid(date::DAY);
     let (year, month, _) = date::civil(day);
     let start = match field.to_ascii_lowercase().as_str() {
-        "microseconds" => *micros,
+        "microseconds" => Some(*micros),
         "milliseconds" => to(1000),
         "second" => to(date::SECOND),
         "minute" => to(60 * date::SECOND),
         "hour" => to(3600 * date::SECOND),
-        "day" => day * date::DAY,
-        "week" => (day - (day + 5).rem_euclid(7)) * date::DAY,
-        "month" => date::day_of(year, month, 1) * date::DAY,
-        "quarter" => date::day_of(year, (month - 1) / 3 * 3 + 1, 1) * date::DAY,
-        "year" => date::day_of(year, 1, 1) * date::DAY,
+        "day" => from_day(day),
+        "week" => from_day(day - (day + 5).rem_euclid(7)),
+        "month" => from_day(date::day_of(year, month, 1)),
+        "quarter" => from_day(date::day_of(year, (month - 1) / 3 * 3 + 1, 1)),
+        "year" => from_day(date::day_of(year, 1, 1)),
         other => {
             let is_zoned = matches!(value, Value::Timestamptz(_));
             let r#type = if is_zoned { Type::Timestamptz } else { Type::Timestamp };
             return Err(unrecognised(other, &r#type.name()));
         }
+    };
+    let start = match *micros {
+        i64::MIN | i64::MAX => *micros,
+        // What does not fit lies before the first point in time.
+        _ => date::timestamp_in_range(start.unwrap_or(i64::MIN + 1))?,
     };
     Ok(match value {
         Value::Timestamptz(_) => Value::Timestamptz(start),
@@ -157,7 +166,7 @@ fn to_timestamp(args: &[Value]) -> Result<Value, SqlError> {
     if micros.is_nan() || micros.abs() > 9.0e18 {
         return Err(SqlError::new("22008", format!("timestamp out of range: \"{seconds}\"")));
     }
-    Ok(Value::Timestamptz(micros as i64 - date::EPOCH))
+    date::timestamp_in_range(micros as i64 - date::EPOCH).map(Value::Timestamptz)
 }
 
 fn in_zone(args: &[Value]) -> Result<Value, SqlError> {

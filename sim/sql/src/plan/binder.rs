@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use sqlparser::ast;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use sqlparser::tokenizer::Span;
 
@@ -79,6 +80,21 @@ impl<'a> Binder<'a> {
     /// Returns the place of a part of the statement.
     pub(super) fn position(&self, span: Span) -> usize {
         position(self.text, span.start)
+    }
+
+    /// Returns the place of the first token of an expression. The parser's own search goes down by the stack.
+    pub(super) fn start_of(&self, expr: &ast::Expr) -> usize {
+        let mut first = expr;
+        while let ast::Expr::BinaryOp { left: inner, .. } | ast::Expr::Nested(inner) = first {
+            first = inner;
+        }
+        self.position(sqlparser::ast::Spanned::span(first))
+    }
+
+    /// Returns the place of the operator before an expression; 0 if it is not to be seen.
+    pub(super) fn place_of_operator(&self, op: &ast::BinaryOperator, right: &ast::Expr) -> usize {
+        let start = self.start_of(right);
+        self.before(start, &op.to_string())
     }
 
     /// Returns the place of a word that stands right before another place; 0 if it does not.

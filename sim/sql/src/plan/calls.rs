@@ -5,7 +5,7 @@ use sqlparser::ast::{FunctionArg, FunctionArgExpr, FunctionArguments, TrimWhereF
 
 use super::binder::{Binder, name_parts, span_of};
 use super::casts::{Context, context_of};
-use super::expr::{Expr, Op, SessionFunction, SubqueryKind, Typed};
+use super::expr::{Compare, Expr, Op, SessionFunction, SubqueryKind, Typed};
 use crate::error::SqlError;
 use crate::functions::builtin::Builtin;
 use crate::functions::named;
@@ -202,7 +202,9 @@ impl Binder<'_> {
                 Typed { expr: Expr::call(op, args), r#type }
             }
             ("nullif", [a, b]) => {
-                let r#type = if a.r#type == Type::Unknown { Type::Text } else { a.r#type };
+                // The type of the first operand of `=`, which takes integers of all sizes.
+                let common = super::casts::common_type(&[a.r#type, b.r#type], "").unwrap_or(a.r#type);
+                let r#type = if a.r#type.is_integer() && common.is_integer() { a.r#type } else { common };
                 let (a, b) = self.comparable(a.clone(), b.clone(), "=")?;
                 Typed { expr: Expr::call(Op::NullIf, vec![a, b]), r#type }
             }
@@ -226,8 +228,21 @@ impl Binder<'_> {
                 }
                 Typed { expr: Expr::call(Op::BuildObject, self.jsonb(args)?), r#type: Type::Jsonb }
             }
-            ("array_length" | "cardinality", [array, ..]) if matches!(array.r#type, Type::Array(_)) => {
-                let op = Op::ArrayLength { is_null_if_empty: name == "array_length" };
+            ("array_length", [array, dimension]) if matches!(array.r#type, Type::Array(_)) => {
+                let number = Modified::plain(Type::Int4);
+                let Some(dimension) = self.coerce(dimension.clone(), number, Context::Implicit)? else {
+                    return Ok(None);
+                };
+                // Arrays have one dimension here.
+                let one = Expr::Const(Value::Int(1));
+                let is_first = Expr::call(Op::Compare(Compare::Eq), vec![dimension, one]);
+                let op = Op::ArrayLength { is_null_if_empty: true };
+                let length = Expr::call(op, vec![array.expr.clone()]);
+                let expr = Expr::call(Op::Case, vec![is_first, length]);
+                Typed { expr, r#type: Type::Int4 }
+            }
+            ("cardinality", [array]) if matches!(array.r#type, Type::Array(_)) => {
+                let op = Op::ArrayLength { is_null_if_empty: false };
                 Typed { expr: Expr::call(op, vec![array.expr.clone()]), r#type: Type::Int4 }
             }
             _ => return Ok(None),

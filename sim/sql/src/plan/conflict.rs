@@ -41,7 +41,10 @@ impl Binder<'_> {
             }
             OnConflictAction::DoUpdate(update) => {
                 self.add_source("excluded".to_owned(), self.columns_of(table), def.columns.len())?;
-                let set = self.assignments(def, &update.assignments)?;
+                self.forbid_aggregates(Some("UPDATE"));
+                let set = self.assignments(def, &update.assignments);
+                self.forbid_aggregates(None);
+                let set = set?;
                 let condition = match &update.selection {
                     Some(selection) => Some(self.where_clause(selection)?),
                     None => None,

@@ -57,6 +57,8 @@ pub(crate) enum Op {
     },
     /// Condition, result, condition, result, and the rest.
     Case,
+    /// A value that is evaluated once, and then as `Case`: a value to compare it with, result, and so on.
+    Switch,
     Coalesce,
     NullIf,
     /// The greatest, or the least.
@@ -304,6 +306,16 @@ impl Expr {
             }
             other => other,
         }
+    }
+
+    /// Returns whether it calls a volatile function, outside of subqueries.
+    pub(crate) fn is_volatile(&self) -> bool {
+        let mut is_volatile = false;
+        self.visit(&mut |part| {
+            let Self::Call { op: Op::Session(function), .. } = part else { return };
+            is_volatile |= function.is_volatile();
+        });
+        is_volatile
     }
 
     /// Calls `visit` for the expression and its parts, except those within subqueries.

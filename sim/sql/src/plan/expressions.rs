@@ -1,10 +1,9 @@
 //! Expressions.
 
 use sqlparser::ast;
-use sqlparser::ast::{BinaryOperator, InTarget, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, UnaryOperator};
 
 use super::binder::Binder;
-use super::casts::Context;
 use super::expr::{Compare, Expr, Op, Subquery, SubqueryKind, Typed};
 use super::literals::type_of;
 use super::operators::comparison;
@@ -13,11 +12,11 @@ use crate::storage::table::Modified;
 use crate::value::Value;
 use crate::value::types::Type;
 
-fn boolean(op: Op, args: Vec<Expr>) -> Typed {
+pub(super) fn boolean(op: Op, args: Vec<Expr>) -> Typed {
     Typed { expr: Expr::call(op, args), r#type: Type::Bool }
 }
 
-fn not(typed: Typed, is_negated: bool) -> Typed {
+pub(super) fn not(typed: Typed, is_negated: bool) -> Typed {
     if is_negated { boolean(Op::Not, vec![typed.expr]) } else { typed }
 }
 
@@ -108,6 +107,9 @@ impl Binder<'_> {
         if let (ast::Expr::Tuple(a), ast::Expr::Tuple(b)) = (left, right) {
             return self.rows(a, op, b);
         }
+        if let BinaryOperator::And | BinaryOperator::Or = op {
+            return self.connected(left, op, right);
+        }
         let at = self.place_of_operator(op, right);
         let (a, b) = (self.expr(left)?, self.expr(right)?);
         self.binary(op, a, b).map_err(|error| {
@@ -115,14 +117,32 @@ impl Binder<'_> {
         })
     }
 
-    /// Returns the place of the operator before an expression; 0 if it is not to be seen.
-    fn place_of_operator(&self, op: &BinaryOperator, right: &ast::Expr) -> usize {
-        let start = self.position(sqlparser::ast::Spanned::span(right));
-        self.before(start, &op.to_string())
+    /// Resolves `a AND b AND c` in a loop: a client may connect thousands.
+    fn connected(
+        &mut self,
+        left: &ast::Expr,
+        op: &BinaryOperator,
+        right: &ast::Expr,
+    ) -> Result<Typed, SqlError> {
+        let (mut operands, mut rest) = (vec![right], left);
+        while let ast::Expr::BinaryOp { left, op: inner, right } = rest
+            && inner == op
+        {
+            operands.push(right);
+            rest = left;
+        }
+        operands.push(rest);
+        let (clause, op) = if *op == BinaryOperator::And { ("AND", Op::And) } else { ("OR", Op::Or) };
+        let mut args = Vec::with_capacity(operands.len());
+        for operand in operands.into_iter().rev() {
+            let typed = self.expr(operand)?;
+            args.push(self.condition(typed, clause)?);
+        }
+        Ok(boolean(op, args))
     }
 
     /// Compares two rows: `(a, b) < (1, 2)`.
-    fn rows(
+    pub(super) fn rows(
         &mut self,
         left: &[ast::Expr],
         op: &BinaryOperator,
@@ -213,13 +233,23 @@ impl Binder<'_> {
         otherwise: Option<&ast::Expr>,
     ) -> Result<Typed, SqlError> {
         let (mut whens, mut results) = (Vec::new(), Vec::new());
+        let operand = operand.map(|operand| self.expr(operand)).transpose()?;
+        let is_volatile = operand.as_ref().is_some_and(|operand| operand.expr.is_volatile());
+        let mut switched = None;
         for case in conditions {
             let when = self.expr(&case.condition)?;
-            whens.push(match operand {
+            whens.push(match &operand {
                 Some(operand) => {
-                    let operand = self.expr(operand)?;
-                    let (a, b) = self.comparable(operand, when, "=")?;
-                    Expr::call(Op::Compare(Compare::Eq), vec![a, b])
+                    let (a, b) = self.comparable(operand.clone(), when, "=")?;
+                    if is_volatile {
+                        if *switched.get_or_insert(a.clone()) != a {
+                            let what = "a volatile operand of CASE that is converted to several types";
+                            return Err(SqlError::unknown(what));
+                        }
+                        b
+                    } else {
+                        Expr::call(Op::Compare(Compare::Eq), vec![a, b])
+                    }
                 }
                 None => self.condition(when, "CASE/WHEN")?,
             });
@@ -232,137 +262,9 @@ impl Binder<'_> {
         let (mut results, r#type) = self.unify(results, "CASE")?;
         let last = results.pop();
         let pairs = whens.into_iter().zip(results).flat_map(|(when, then)| [when, then]);
-        let args = pairs.chain(last).collect();
-        Ok(Typed { expr: Expr::call(Op::Case, args), r#type })
-    }
-
-    fn predicate(&mut self, expr: &ast::Expr) -> Result<Typed, SqlError> {
-        use ast::Expr as E;
-        match expr {
-            E::IsNull(inner) => Ok(boolean(Op::IsNull, vec![self.expr(inner)?.expr])),
-            E::IsNotNull(inner) => Ok(not(boolean(Op::IsNull, vec![self.expr(inner)?.expr]), true)),
-            E::IsTrue(inner) | E::IsNotTrue(inner) => {
-                let typed = self.expr(inner)?;
-                let inner = self.condition(typed, "IS TRUE")?;
-                Ok(not(boolean(Op::Is(true), vec![inner]), matches!(expr, E::IsNotTrue(_))))
-            }
-            E::IsFalse(inner) | E::IsNotFalse(inner) => {
-                let typed = self.expr(inner)?;
-                let inner = self.condition(typed, "IS FALSE")?;
-                Ok(not(boolean(Op::Is(false), vec![inner]), matches!(expr, E::IsNotFalse(_))))
-            }
-            E::IsUnknown(inner) => Ok(boolean(Op::IsNull, vec![self.expr(inner)?.expr])),
-            E::IsNotUnknown(inner) => Ok(not(boolean(Op::IsNull, vec![self.expr(inner)?.expr]), true)),
-            E::IsDistinctFrom(a, b) | E::IsNotDistinctFrom(a, b) => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
-                let (a, b) = self.comparable(a, b, "=")?;
-                Ok(not(boolean(Op::IsDistinct, vec![a, b]), matches!(expr, E::IsNotDistinctFrom(..))))
-            }
-            E::Between { expr, negated, low, high } => {
-                let (value, low) = (self.expr(expr)?, self.expr(low)?);
-                let from = self.binary(&BinaryOperator::GtEq, value.clone(), low)?;
-                let high = self.expr(high)?;
-                let to = self.binary(&BinaryOperator::LtEq, value, high)?;
-                Ok(not(boolean(Op::And, vec![from.expr, to.expr]), *negated))
-            }
-            E::In { expr, target, negated, .. } => self.is_in(expr, target, *negated),
-            E::Like { negated, any: false, expr, pattern, escape_char: None } => {
-                self.like(expr, pattern, false).map(|like| not(like, *negated))
-            }
-            E::ILike { negated, any: false, expr, pattern, escape_char: None } => {
-                self.like(expr, pattern, true).map(|like| not(like, *negated))
-            }
-            E::AnyOp { left, compare_op, right, .. } => self.elements(left, compare_op, right, false),
-            E::AllOp { left, compare_op, right } => self.elements(left, compare_op, right, true),
-            E::Array(array) => {
-                let items = array.elem.iter().map(|item| self.expr(item)).collect::<Result<Vec<_>, _>>()?;
-                let (items, element) = self.unify(items, "ARRAY")?;
-                let r#type = element.array().ok_or_else(|| SqlError::unknown("arrays of this type"))?;
-                Ok(Typed { expr: Expr::call(Op::MakeArray, items), r#type })
-            }
-            _ => self.special_call(expr),
-        }
-    }
-
-    fn like(
-        &mut self,
-        expr: &ast::Expr,
-        pattern: &ast::Expr,
-        is_insensitive: bool,
-    ) -> Result<Typed, SqlError> {
-        let (text, pattern) = (self.expr(expr)?, self.expr(pattern)?);
-        let types = (text.r#type, pattern.r#type);
-        let op = if is_insensitive { "~~*" } else { "~~" };
-        let wrong = || super::operators::no_operator(op, types.0, types.1);
-        let to = Modified::plain(Type::Text);
-        let text = self.coerce(text, to, Context::Implicit)?.ok_or_else(wrong)?;
-        let pattern = self.coerce(pattern, to, Context::Implicit)?.ok_or_else(wrong)?;
-        Ok(boolean(Op::Like { is_insensitive }, vec![text, pattern]))
-    }
-
-    fn is_in(&mut self, expr: &ast::Expr, target: &InTarget, negated: bool) -> Result<Typed, SqlError> {
-        let equal = SubqueryKind::Rows { compare: Compare::Eq, all: false };
-        match target {
-            InTarget::List(items) => {
-                let mut equal = Vec::new();
-                if let ast::Expr::Tuple(fields) = expr {
-                    for item in items {
-                        let ast::Expr::Tuple(values) = item else {
-                            return Err(SqlError::unknown("IN of a row and a value"));
-                        };
-                        equal.push(self.rows(fields, &BinaryOperator::Eq, values)?.expr);
-                    }
-                    return Ok(not(boolean(Op::Or, equal), negated));
-                }
-                for item in items {
-                    let (value, item) = (self.expr(expr)?, self.expr(item)?);
-                    let (a, b) = self.comparable(value, item, "=")?;
-                    equal.push(Expr::call(Op::Compare(Compare::Eq), vec![a, b]));
-                }
-                Ok(not(boolean(Op::Or, equal), negated))
-            }
-            InTarget::Subquery(query) => {
-                let left = match expr {
-                    ast::Expr::Tuple(fields) => {
-                        fields.iter().map(|field| self.expr(field)).collect::<Result<_, _>>()?
-                    }
-                    _ => vec![self.expr(expr)?],
-                };
-                Ok(not(self.subquery(query, equal, Some(left))?, negated))
-            }
-            _ => Err(SqlError::unknown("this form of IN")),
-        }
-    }
-
-    /// Resolves `= ANY (…)` and `= ALL (…)`.
-    fn elements(
-        &mut self,
-        left: &ast::Expr,
-        op: &BinaryOperator,
-        right: &ast::Expr,
-        all: bool,
-    ) -> Result<Typed, SqlError> {
-        let compare = comparison(op).ok_or_else(|| SqlError::unknown(format_args!("{op} ANY")))?;
-        let left = self.expr(left)?;
-        if let ast::Expr::Subquery(query) = right {
-            return self.subquery(query, SubqueryKind::Rows { compare, all }, Some(vec![left]));
-        }
-        let right = self.expr(right)?;
-        let element = match right.r#type {
-            Type::Array(element) => *element,
-            Type::Unknown => left.r#type,
-            _ => {
-                let text = "op ANY/ALL (array) requires array on right side";
-                return Err(SqlError::new("42809", text));
-            }
-        };
-        let wrong = || super::operators::no_operator(&op.to_string(), left.r#type, element);
-        let common = super::casts::common_type(&[left.r#type, element], "").map_err(|_| wrong())?;
-        let array = common.array().ok_or_else(wrong)?;
-        let right = self.coerce(right, Modified::plain(array), Context::Implicit)?.ok_or_else(wrong)?;
-        let left =
-            self.coerce(left.clone(), Modified::plain(common), Context::Implicit)?.ok_or_else(wrong)?;
-        Ok(boolean(Op::Elements { compare, all }, vec![left, right]))
+        let op = if switched.is_some() { Op::Switch } else { Op::Case };
+        let args = switched.into_iter().chain(pairs).chain(last).collect();
+        Ok(Typed { expr: Expr::call(op, args), r#type })
     }
 }
 

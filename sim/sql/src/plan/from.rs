@@ -15,6 +15,10 @@ use crate::storage::lock::Mode;
 use crate::storage::table::{Modified, TableId};
 use crate::value::types::Type;
 
+/// The most sources of one `FROM`: conditions have one bit for each, and an `UPDATE` has its target beside
+/// them.
+const SOURCES_MAX: usize = 63;
+
 /// A source with its columns.
 struct Found {
     source: Source,
@@ -48,6 +52,9 @@ impl Binder<'_> {
     ) -> Result<(), SqlError> {
         let found = self.source(relation)?;
         let before = from.items.len();
+        if before == SOURCES_MAX {
+            return Err(SqlError::unknown(format_args!("more than {SOURCES_MAX} sources in one FROM")));
+        }
         let width = found.columns.len();
         let item = Item {
             source: found.source,
@@ -254,7 +261,11 @@ impl Binder<'_> {
             args.into_iter().for_each(|arg| self.add_conditions(from, arg));
             return;
         }
-        let needs = needs(from, &expr);
+        let needs = match needs(from, &expr) {
+            // It has an effect for each row, and none if there is no row.
+            0 if expr.is_volatile() => u64::MAX,
+            needs => needs,
+        };
         let mut has_subquery = false;
         expr.visit(&mut |part| has_subquery |= matches!(part, Expr::Subquery(_)));
         let mut equality = Vec::new();

@@ -54,6 +54,19 @@ fn number(digits: &str) -> Result<Typed, SqlError> {
     })
 }
 
+/// Returns the modifier of `numeric(precision, scale)`.
+fn digits(precision: i64, scale: i64) -> Result<Modifier, SqlError> {
+    const MOST: i64 = 1000;
+    let text = if !(1..=MOST).contains(&precision) {
+        format!("NUMERIC precision {precision} must be between 1 and {MOST}")
+    } else if !(-MOST..=MOST).contains(&scale) {
+        format!("NUMERIC scale {scale} must be between -{MOST} and {MOST}")
+    } else {
+        return Ok(Modifier::Digits(precision, scale));
+    };
+    Err(SqlError::new("22023", text))
+}
+
 /// Returns the type that a statement names.
 pub(crate) fn type_of(data_type: &DataType) -> Result<Modified, SqlError> {
     let text = data_type.to_string().to_lowercase().replace('"', "");
@@ -85,8 +98,8 @@ pub(crate) fn type_of(data_type: &DataType) -> Result<Modified, SqlError> {
     let modifier = match (element, &numbers[..]) {
         (_, []) => Modifier::None,
         (Type::Varchar, [length]) => Modifier::Length(usize::try_from(*length).unwrap_or(usize::MAX)),
-        (Type::Numeric, [precision]) => Modifier::Digits(*precision, 0),
-        (Type::Numeric, [precision, scale]) => Modifier::Digits(*precision, *scale),
+        (Type::Numeric, [precision]) => digits(*precision, 0)?,
+        (Type::Numeric, [precision, scale]) => digits(*precision, *scale)?,
         (Type::Timestamptz | Type::Timestamp, [6]) => Modifier::None,
         _ => return Err(SqlError::unknown(format_args!("the type {data_type}"))),
     };

@@ -12,6 +12,7 @@ pub(crate) mod literals;
 mod modify;
 mod names;
 mod operators;
+mod predicates;
 mod query;
 mod select;
 mod statement;

@@ -169,7 +169,11 @@ impl Binder<'_> {
             return self.assign(Typed { expr: next, r#type: Type::Int8 }, &column.name, column.r#type);
         }
         let Some(default) = &column.default else { return Ok(Expr::Const(Value::Null)) };
-        let typed = self.alone(|binder| binder.expr(default))?;
+        let typed = self.alone(|binder| {
+            binder.forbid_aggregates(Some("DEFAULT expressions"));
+            binder.expr(default)
+        })?;
+        refuse_subquery(&typed.expr, "DEFAULT expression")?;
         self.assign(typed, &column.name, column.r#type)
     }
 
@@ -228,7 +232,8 @@ impl Binder<'_> {
 
     /// Resolves an update at the current level.
     pub(super) fn update(&mut self, update: &ast::Update) -> Result<Query, SqlError> {
-        if !update.table.joins.is_empty() || update.limit.is_some() || !update.order_by.is_empty() {
+        refuse_limit(&update.order_by, update.limit.as_ref())?;
+        if !update.table.joins.is_empty() {
             return Err(SqlError::unknown("this clause of UPDATE"));
         }
         let (table, target) = self.target_source(&update.table.relation)?;
@@ -237,7 +242,10 @@ impl Binder<'_> {
             Some(UpdateTableFromKind::AfterSet(others) | UpdateTableFromKind::BeforeSet(others)) => others,
         };
         let from = self.changed_rows(target, others, update.selection.as_ref())?;
-        let set = self.assignments(&self.def(table), &update.assignments)?;
+        self.forbid_aggregates(Some("UPDATE"));
+        let set = self.assignments(&self.def(table), &update.assignments);
+        self.forbid_aggregates(None);
+        let set = set?;
         self.modify(table, Action::Update { from, set }, update.returning.as_deref())
     }
 
@@ -245,6 +253,7 @@ impl Binder<'_> {
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Query, SqlError> {
         let (FromTable::WithFromKeyword(targets) | FromTable::WithoutKeyword(targets)) = &delete.from;
         let [target] = &targets[..] else { return Err(SqlError::unknown("deletes from several tables")) };
+        refuse_limit(&delete.order_by, delete.limit.as_ref())?;
         if !target.joins.is_empty() || !delete.tables.is_empty() {
             return Err(SqlError::unknown("this clause of DELETE"));
         }
@@ -292,15 +301,51 @@ impl Binder<'_> {
         Ok(Query { body, order: Vec::new(), limit: None, offset: None, columns })
     }
 
-    /// Resolves a condition over the rows of a table, such as a check.
+    /// Resolves a check of the rows of a table.
     pub(crate) fn table_condition(
         &mut self,
         table: &TableDef,
         condition: &ast::Expr,
     ) -> Result<Expr, SqlError> {
+        let bound = self.row_condition(table, condition, "check constraints")?;
+        refuse_subquery(&bound, "check constraint")?;
+        Ok(bound)
+    }
+
+    /// Resolves the condition of an index, which must have one answer for a row at all times.
+    pub(crate) fn index_predicate(
+        &mut self,
+        table: &TableDef,
+        condition: &ast::Expr,
+    ) -> Result<Expr, SqlError> {
+        let bound = self.row_condition(table, condition, "index predicates")?;
+        refuse_subquery(&bound, "index predicate")?;
+        let mut is_immutable = true;
+        bound.visit(&mut |part| match part {
+            Expr::Call { op: Op::Session(_), .. } => is_immutable = false,
+            // The time zone of the session decides.
+            Expr::Call { op: Op::Cast { from, to, .. }, .. } => {
+                is_immutable &= (*from == Type::Timestamptz) == (to.r#type == Type::Timestamptz);
+            }
+            _ => {}
+        });
+        if !is_immutable {
+            let text = "functions in index predicate must be marked IMMUTABLE";
+            return Err(SqlError::new("42P17", text));
+        }
+        Ok(bound)
+    }
+
+    fn row_condition(
+        &mut self,
+        table: &TableDef,
+        condition: &ast::Expr,
+        clause: &'static str,
+    ) -> Result<Expr, SqlError> {
         let columns = table.columns.iter().map(|c| (c.name.clone(), c.r#type.r#type)).collect();
         let (bound, _) = self.within(Level::default(), |binder| {
             binder.add_source(table.name.clone(), columns, 0)?;
+            binder.forbid_aggregates(Some(clause));
             let typed = binder.expr(condition)?;
             binder.condition(typed, "CHECK")
         })?;
@@ -311,6 +356,25 @@ impl Binder<'_> {
 fn is_default(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Identifier(name) if name.quote_style.is_none()
         && name.value.eq_ignore_ascii_case("default"))
+}
+
+fn refuse_subquery(expr: &Expr, place: &str) -> Result<(), SqlError> {
+    let mut has_subquery = false;
+    expr.visit(&mut |part| has_subquery |= matches!(part, Expr::Subquery(_)));
+    if !has_subquery {
+        return Ok(());
+    }
+    Err(SqlError::new("0A000", format!("cannot use subquery in {place}")))
+}
+
+/// Refuses the order and the limit of a change, which only the parser knows.
+fn refuse_limit(order: &[ast::OrderByExpr], limit: Option<&ast::Expr>) -> Result<(), SqlError> {
+    let word = match (order, limit) {
+        ([], None) => return Ok(()),
+        ([], Some(_)) => "LIMIT",
+        _ => "ORDER",
+    };
+    Err(SqlError::syntax(format!("syntax error at or near \"{word}\"")))
 }
 
 fn refuse_identity(column: &ColumnDef, overrides: bool, what: &str) -> Result<(), SqlError> {

@@ -59,13 +59,6 @@ impl Binder<'_> {
             return self.arithmetic(operation, op, left, right);
         }
         match op {
-            BinaryOperator::And | BinaryOperator::Or => {
-                let is_and = *op == BinaryOperator::And;
-                let clause = if is_and { "AND" } else { "OR" };
-                let args = vec![self.condition(left, clause)?, self.condition(right, clause)?];
-                let op = if is_and { Op::And } else { Op::Or };
-                Ok(Typed { expr: Expr::call(op, args), r#type: Type::Bool })
-            }
             BinaryOperator::StringConcat => self.concat(left, right),
             BinaryOperator::Arrow
             | BinaryOperator::LongArrow

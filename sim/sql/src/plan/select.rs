@@ -11,6 +11,7 @@ use crate::api::Column;
 use crate::error::SqlError;
 use crate::storage::lock::{Mode, RowMode};
 use crate::storage::rows::Policy;
+use crate::value::types::Type;
 
 impl Binder<'_> {
     /// Resolves a `SELECT` at the current level.
@@ -46,7 +47,10 @@ impl Binder<'_> {
         };
         let mut distinct = match &select.distinct {
             None | Some(ast::Distinct::All) => Distinct::All,
-            Some(ast::Distinct::Distinct) => Distinct::Rows,
+            Some(ast::Distinct::Distinct) => {
+                columns.iter().try_for_each(|column| refuse_json(column.r#type, "equality"))?;
+                Distinct::Rows
+            }
             Some(ast::Distinct::On(on)) => {
                 let on = on.iter().map(|key| Ok(self.expr(key)?.expr));
                 Distinct::On(on.collect::<Result<_, SqlError>>()?)
@@ -58,9 +62,23 @@ impl Binder<'_> {
                 Some(place) => SortBy::Output(place),
                 None => {
                     let typed = self.expr(&key.expr)?;
-                    SortBy::Input(self.known(typed)?.expr)
+                    refuse_json(typed.r#type, "ordering")?;
+                    let expr = self.known(typed)?.expr;
+                    match output.iter().position(|column| *column == expr) {
+                        // It is evaluated once.
+                        Some(place) if expr.is_volatile() => SortBy::Output(place),
+                        None if matches!(distinct, Distinct::Rows) => {
+                            let text = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                            let at = self.position(sqlparser::ast::Spanned::span(&key.expr));
+                            return Err(SqlError::new("42P10", text).at(at));
+                        }
+                        _ => SortBy::Input(expr),
+                    }
                 }
             };
+            if let SortBy::Output(place) = by {
+                refuse_json(columns.get(place).map_or(Type::Text, |column| column.r#type), "ordering")?;
+            }
             sort.push(sort_key(by, key));
         }
         let aggregates = self.levels.last_mut().map(|level| std::mem::take(&mut level.aggregates));
@@ -93,7 +111,7 @@ impl Binder<'_> {
         self.forbid_aggregates(Some("WHERE"));
         let typed = self.expr(selection);
         self.forbid_aggregates(None);
-        let at = self.position(sqlparser::ast::Spanned::span(selection));
+        let at = self.start_of(selection);
         self.condition(typed?, "WHERE").map_err(|error| error.at(at))
     }
 
@@ -171,9 +189,16 @@ impl Binder<'_> {
                 error
             })?;
             match self.expr(expr) {
-                Ok(typed) if is_name || named.is_none() => Ok(typed.expr),
+                Ok(typed) if is_name || named.is_none() => {
+                    refuse_json(typed.r#type, "equality")?;
+                    Ok(typed.expr)
+                }
                 Err(error) if named.is_none() => Err(error),
-                _ => Ok(named.and_then(of_output).unwrap_or(Expr::Aggregate(0))),
+                _ => {
+                    let column = named.and_then(|place| columns.get(place));
+                    refuse_json(column.map_or(Type::Text, |column| column.r#type), "equality")?;
+                    Ok(named.and_then(of_output).unwrap_or(Expr::Aggregate(0)))
+                }
             }
         });
         let keys = keys.collect();
@@ -318,6 +343,14 @@ impl Binder<'_> {
         }
         Ok(items)
     }
+}
+
+/// Refuses to sort or to compare values of type json, which has no operators for it.
+fn refuse_json(r#type: Type, what: &str) -> Result<(), SqlError> {
+    if r#type != Type::Json {
+        return Ok(());
+    }
+    Err(SqlError::new("42883", format!("could not identify an {what} operator for type json")))
 }
 
 fn reads_tables(query: &Query) -> bool {

@@ -62,6 +62,37 @@ pub(crate) enum SessionFunction {
     AdvisoryUnlockAll,
 }
 
+impl SessionFunction {
+    /// Returns whether a call does something, or may return another value for the next row: it runs as often
+    /// as the statement says.
+    pub(crate) fn is_volatile(self) -> bool {
+        match self {
+            Self::ClockTimestamp
+            | Self::NextVal
+            | Self::CurrVal
+            | Self::LastVal
+            | Self::SetVal
+            | Self::SetConfig
+            | Self::Sleep
+            | Self::Notify
+            | Self::AdvisoryLock { .. }
+            | Self::AdvisoryUnlock { .. }
+            | Self::AdvisoryUnlockAll => true,
+            Self::Now
+            | Self::StatementTimestamp
+            | Self::CurrentDate
+            | Self::LocalTimestamp
+            | Self::BackendPid
+            | Self::CurrentSetting
+            | Self::TransactionNumber
+            | Self::CurrentUser
+            | Self::CurrentDatabase
+            | Self::CurrentSchema
+            | Self::ToRegclass => false,
+        }
+    }
+}
+
 /// What a subquery returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SubqueryKind {

@@ -1,12 +1,13 @@
 //! Columns and constraints of `CREATE TABLE` and `ALTER TABLE`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sqlparser::ast;
 use sqlparser::ast::{ColumnOption, GeneratedAs, SequenceOptions, TableConstraint};
 
 use super::ddl::constraint_name;
-use super::indexes::{index_columns, unique_index};
+use super::indexes::{free_name, index_columns, unique_index};
 use crate::error::SqlError;
 use crate::exec::run::Run;
 use crate::plan::binder::{ident, missing_relation, name_parts};
@@ -26,6 +27,8 @@ pub(super) struct Definition {
     pub(super) def: TableDef,
     /// Foreign keys, which are resolved when all columns are known.
     pub(super) keys: Vec<ast::ForeignKeyConstraint>,
+    /// The names of all relations of the schema, and those of this definition.
+    pub(super) names: BTreeSet<String>,
 }
 
 /// Refuses the clauses of `CREATE TABLE` that are not known.
@@ -45,6 +48,13 @@ pub(super) fn refuse_options(create: &ast::CreateTable) -> Result<(), SqlError> 
 }
 
 impl Run<'_> {
+    /// Begins the definition of a table, or of more of it.
+    pub(super) fn define(&self, def: TableDef) -> Definition {
+        let mut names = self.store.relation_names(&self.viewer(), &def.schema);
+        names.insert(def.name.clone());
+        Definition { def, keys: Vec::new(), names }
+    }
+
     pub(super) fn define_column(
         &mut self,
         table: TableId,
@@ -76,10 +86,12 @@ impl Run<'_> {
             sequence: None,
             missing: Value::Null,
         };
-        let (schema, sequence) = (def.schema.clone(), format!("{}_{name}_seq", def.name));
+        let sequence = free_name(&definition.names, &format!("{}_{name}_seq", def.name));
+        let schema = def.schema.clone();
         if serial.is_some() {
             let id = self.add_sequence(schema.clone(), sequence.clone(), r#type.r#type, &[], Some(table))?;
             made.sequence = Some(id);
+            definition.names.insert(sequence.clone());
         }
         let place = def.columns.len();
         def.columns.push(made);
@@ -95,6 +107,7 @@ impl Run<'_> {
                     };
                     let options = sequence_options.as_deref().unwrap_or_default();
                     let (schema, sequence) = (schema.clone(), sequence.clone());
+                    definition.names.insert(sequence.clone());
                     let id = self.add_sequence(schema, sequence, r#type.r#type, options, Some(table))?;
                     if let Some(column) = def.columns.get_mut(place) {
                         (column.identity, column.sequence, column.not_null) =
@@ -113,7 +126,7 @@ impl Run<'_> {
         definition: &mut Definition,
         constraint: &TableConstraint,
     ) -> Result<(), Stop> {
-        let def = &mut definition.def;
+        let (def, names) = (&mut definition.def, &mut definition.names);
         match constraint {
             TableConstraint::PrimaryKey(key) if key.characteristics.is_some() || !key.include.is_empty() => {
                 return Err(SqlError::unknown("DEFERRABLE and INCLUDE of a primary key").into());
@@ -127,11 +140,11 @@ impl Run<'_> {
             }
             TableConstraint::PrimaryKey(key) => {
                 let columns = index_columns(def, &key.columns)?;
-                primary_key(def, key.name.as_ref(), columns)?;
+                primary_key(def, names, key.name.as_ref(), columns)?;
             }
             TableConstraint::Unique(key) => {
                 let columns = index_columns(def, &key.columns)?;
-                let index = unique_index(def, key.name.as_ref(), columns, false);
+                let index = unique_index(def, names, key.name.as_ref(), columns, false)?;
                 def.indexes.push(index);
             }
             TableConstraint::Check(check) => add_check(def, None, check),
@@ -279,6 +292,7 @@ impl Run<'_> {
             ahead: 0,
             created_by: Some(self.actor.snapshot.xid),
             dropped_by: None,
+            reset_by: None,
             owner,
         };
         self.store.sequences.insert(id, sequence);
@@ -287,7 +301,12 @@ impl Run<'_> {
     }
 }
 
-fn primary_key(def: &mut TableDef, given: Option<&ast::Ident>, columns: Vec<usize>) -> Result<(), SqlError> {
+fn primary_key(
+    def: &mut TableDef,
+    names: &mut BTreeSet<String>,
+    given: Option<&ast::Ident>,
+    columns: Vec<usize>,
+) -> Result<(), SqlError> {
     if def.primary().is_some() {
         let text = format!("multiple primary keys for table \"{}\" are not allowed", def.name);
         return Err(SqlError::new("42P16", text));
@@ -297,7 +316,7 @@ fn primary_key(def: &mut TableDef, given: Option<&ast::Ident>, columns: Vec<usiz
             column.not_null = true;
         }
     }
-    let index = unique_index(def, given, columns, true);
+    let index = unique_index(def, names, given, columns, true)?;
     def.indexes.push(index);
     Ok(())
 }
@@ -332,7 +351,7 @@ fn column_option(
     given: Option<&ast::Ident>,
     option: &ColumnOption,
 ) -> Result<(), SqlError> {
-    let def = &mut definition.def;
+    let (def, names) = (&mut definition.def, &mut definition.names);
     let name = def.columns.get(place).map(|column| column.name.clone()).unwrap_or_default();
     match option {
         ColumnOption::Null => {}
@@ -347,12 +366,12 @@ fn column_option(
             }
         }
         ColumnOption::PrimaryKey(key) if key.characteristics.is_none() => {
-            primary_key(def, given, vec![place])?;
+            primary_key(def, names, given, vec![place])?;
         }
         ColumnOption::Unique(key)
             if key.characteristics.is_none() && key.nulls_distinct == ast::NullsDistinctOption::None =>
         {
-            let index = unique_index(def, given, vec![place], false);
+            let index = unique_index(def, names, given, vec![place], false)?;
             def.indexes.push(index);
         }
         ColumnOption::Check(check) => {

@@ -45,7 +45,7 @@ impl Run<'_> {
     }
 
     /// Takes a lock of the transaction.
-    pub(super) fn lock(&mut self, target: Target, mode: Mode) -> Result<(), Stop> {
+    pub(crate) fn lock(&mut self, target: Target, mode: Mode) -> Result<(), Stop> {
         self.once(|run| {
             run.store.lock(run.session.id, target, mode, Until::Transaction)?;
             Ok(Entry::Done)
@@ -193,10 +193,12 @@ impl Run<'_> {
     fn restart_sequences(&mut self, table: TableId) {
         let owned = self.store.sequences.iter().filter(|(_, sequence)| sequence.owner == Some(table));
         let owned: Vec<_> = owned.map(|(id, _)| *id).collect();
+        let xid = self.actor.snapshot.xid;
         for id in owned {
             let Some(sequence) = self.store.sequences.get_mut(&id) else { continue };
             let before = Box::new(sequence.clone());
             (sequence.last, sequence.is_called, sequence.ahead) = (sequence.start, false, 0);
+            sequence.reset_by = Some(xid);
             self.store.push_undo(self.session.id, Undo::AlterSequence(id, before));
         }
     }
@@ -209,10 +211,15 @@ impl Run<'_> {
         cascade: bool,
     ) -> Result<String, Stop> {
         let tag = format!("DROP {kind}");
+        let mut together = Vec::new();
+        for name in names {
+            let parts = name_parts(name)?;
+            together.extend(self.store.table_named(&self.viewer(), &parts).map(|(id, _)| id));
+        }
         for name in names {
             let parts = name_parts(name)?;
             let is_dropped = match kind {
-                ObjectType::Table => self.drop_table(&parts, cascade)?,
+                ObjectType::Table => self.drop_table(&parts, cascade, &together)?,
                 ObjectType::Index => self.drop_index(&parts)?,
                 ObjectType::Sequence => self.drop_sequence(&parts)?,
                 ObjectType::Schema => self.drop_schema(&parts, cascade)?,
@@ -232,7 +239,8 @@ impl Run<'_> {
         Ok(tag)
     }
 
-    fn drop_table(&mut self, name: &[String], cascade: bool) -> Result<bool, Stop> {
+    /// Drops a table; those that are dropped `together` with it may refer to it.
+    fn drop_table(&mut self, name: &[String], cascade: bool, together: &[TableId]) -> Result<bool, Stop> {
         let Some(table) = self.store.table_named(&self.viewer(), name).map(|(id, _)| id) else {
             return Ok(false);
         };
@@ -244,7 +252,8 @@ impl Run<'_> {
                 && found.def.foreign.iter().any(|key| key.parent == table)
         });
         let children: Vec<_> = children.map(|(id, _)| *id).collect();
-        if let (Some(child), false) = (children.first(), cascade) {
+        let mut others = children.iter().filter(|child| !together.contains(child));
+        if let (Some(child), false) = (others.next(), cascade) {
             let parent = self.store.tables.get(&table).map_or("", |found| &found.def.name);
             let key = self.store.tables.get(child).and_then(|found| {
                 let key = found.def.foreign.iter().find(|key| key.parent == table)?;
@@ -321,16 +330,25 @@ impl Run<'_> {
         let xid = self.actor.snapshot.xid;
         let within = self.store.tables.values().filter(|found| found.def.schema == name);
         let within: Vec<_> =
-            within.filter(|f| f.dropped_by != Some(xid)).map(|found| found.def.name.clone()).collect();
-        if !within.is_empty() && !cascade {
+            within.filter(|f| f.dropped_by != Some(xid)).map(|f| f.name_for(Some(xid)).to_owned()).collect();
+        let sequences = self.store.sequences.iter().filter(|(_, sequence)| {
+            sequence.schema == name && sequence.owner.is_none() && sequence.dropped_by != Some(xid)
+        });
+        let sequences: Vec<_> = sequences.map(|(id, sequence)| (*id, sequence.name.clone())).collect();
+        let tables = within.iter().map(|table| format!("table {name}.{table}"));
+        let objects: Vec<_> =
+            tables.chain(sequences.iter().map(|(_, own)| format!("sequence {name}.{own}"))).collect();
+        if !objects.is_empty() && !cascade {
             let text = format!("cannot drop schema {name} because other objects depend on it");
-            let detail = format!("table {name}.{} depends on schema {name}", within.join(", "));
+            let lines = objects.iter().map(|object| format!("{object} depends on schema {name}"));
+            let detail = lines.collect::<Vec<_>>().join("\n");
             let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
             return Err(SqlError::new("2BP01", text).detail(detail).hint(hint).into());
         }
         for table in within {
-            self.drop_table(&[name.clone(), table], true)?;
+            self.drop_table(&[name.clone(), table], true, &[])?;
         }
+        sequences.into_iter().for_each(|(id, _)| self.end_sequence(id));
         if let Some((_, dropped_by)) = self.store.schemas.get_mut(&name) {
             *dropped_by = Some(xid);
         }

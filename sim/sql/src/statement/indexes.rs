@@ -1,5 +1,7 @@
 //! The columns and the names of indexes.
 
+use std::collections::BTreeSet;
+
 use sqlparser::ast;
 
 use super::ddl::constraint_name;
@@ -22,26 +24,37 @@ pub(super) fn index_columns(def: &TableDef, columns: &[ast::IndexColumn]) -> Res
         .collect()
 }
 
-/// Makes the definition of a unique index for a constraint.
+/// Makes the definition of a unique index for a constraint; `names` are those of all relations.
 pub(super) fn unique_index(
     def: &TableDef,
+    names: &mut BTreeSet<String>,
     given: Option<&ast::Ident>,
     columns: Vec<usize>,
     is_primary: bool,
-) -> IndexDef {
-    let names = columns.iter().filter_map(|place| def.columns.get(*place)).map(|c| c.name.as_str());
-    let middle: Vec<_> = names.collect();
+) -> Result<IndexDef, SqlError> {
+    let parts = columns.iter().filter_map(|place| def.columns.get(*place)).map(|c| c.name.as_str());
+    let middle: Vec<_> = parts.collect();
     let middle = middle.join("_");
     let name = if is_primary {
         constraint_name(given, &[&def.name, "pkey"])
     } else {
         constraint_name(given, &[&def.name, &middle, "key"])
     };
-    let mut unique = name.clone();
-    let mut number = 0;
-    while given.is_none() && def.indexes.iter().any(|index| index.name == unique) {
-        number += 1;
-        unique = format!("{name}{number}");
+    if given.is_some() && names.contains(&name) {
+        return Err(SqlError::new("42P07", format!("relation \"{name}\" already exists")));
     }
-    IndexDef { name: unique, columns, is_unique: true, is_primary, is_constraint: true, predicate: None }
+    let name = if given.is_some() { name } else { free_name(names, &name) };
+    names.insert(name.clone());
+    Ok(IndexDef { name, columns, is_unique: true, is_primary, is_constraint: true, predicate: None })
+}
+
+/// Returns a name that no relation has: the first free number is put behind it.
+pub(super) fn free_name(names: &BTreeSet<String>, name: &str) -> String {
+    let mut free = name.to_owned();
+    let mut number = 0;
+    while names.contains(&free) {
+        number += 1;
+        free = format!("{name}{number}");
+    }
+    free
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sqlparser::ast;
 use sqlparser::ast::{AlterColumnOperation, AlterTableOperation, RenameTableNameKind, TableConstraint};
 
-use super::columns::{Definition, refuse_options};
-use super::indexes::index_columns;
+use super::columns::refuse_options;
+use super::indexes::{free_name, index_columns};
 use crate::error::SqlError;
 use crate::exec::run::Run;
 use crate::plan::binder::{Binder, ident, name_parts};
@@ -24,7 +24,7 @@ impl Run<'_> {
         };
         let id = self.store.next_oid();
         let def = TableDef { schema, name, ..TableDef::default() };
-        let mut definition = Definition { def, keys: Vec::new() };
+        let mut definition = self.define(def);
         for column in &create.columns {
             self.define_column(id, &mut definition, column)?;
         }
@@ -38,6 +38,7 @@ impl Run<'_> {
             data: Data { entries, ..Data::default() },
             created_by: Some(self.actor.snapshot.xid),
             dropped_by: None,
+            renamed: None,
         };
         self.check_conditions(&table.def)?;
         self.store.tables.insert(id, table);
@@ -52,7 +53,7 @@ impl Run<'_> {
             binder.table_condition(def, &check.condition)?;
         }
         for predicate in def.indexes.iter().filter_map(|index| index.predicate.as_ref()) {
-            binder.table_condition(def, predicate)?;
+            binder.index_predicate(def, predicate)?;
         }
         for column in &def.columns {
             binder.default_of(column)?;
@@ -73,7 +74,8 @@ impl Run<'_> {
             None => {
                 let names = columns.iter().filter_map(|place| def.columns.get(*place));
                 let names: Vec<_> = names.map(|column| column.name.as_str()).collect();
-                format!("{}_{}_idx", def.name, names.join("_"))
+                let name = format!("{}_{}_idx", def.name, names.join("_"));
+                free_name(&self.store.relation_names(&self.viewer(), &def.schema), &name)
             }
         };
         let full = ast::ObjectName::from(vec![
@@ -173,6 +175,11 @@ impl Run<'_> {
             AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                 let (old, new) = (ident(old_column_name), ident(new_column_name));
                 let place = self.column_place(table, &old)?;
+                let def = self.definition(table);
+                if def.column(&new).is_some() {
+                    let text = format!("column \"{new}\" of relation \"{}\" already exists", def.name);
+                    return Err(SqlError::new("42701", text).into());
+                }
                 let has_conditions = {
                     let def = self.definition(table);
                     !def.checks.is_empty() || def.indexes.iter().any(|index| index.predicate.is_some())
@@ -195,7 +202,10 @@ impl Run<'_> {
                     ast::Ident::with_quote('"', name.clone()),
                 ]);
                 self.new_name(&full, false)?;
-                self.change(table, |def| def.name = name);
+                let xid = self.actor.snapshot.xid;
+                if let Some(found) = self.store.tables.get_mut(&table) {
+                    found.rename(xid, name);
+                }
                 Ok(())
             }
             other => Err(SqlError::unknown(format_args!("ALTER TABLE … {other}")).into()),
@@ -232,7 +242,7 @@ impl Run<'_> {
             self.notice("42701", format!("{text}, skipping"));
             return Ok(());
         }
-        let mut definition = Definition { def, keys: Vec::new() };
+        let mut definition = self.define(def);
         self.define_column(table, &mut definition, column)?;
         self.finish_definition(table, &mut definition)?;
         if let Some(added) = definition.def.columns.last_mut() {
@@ -241,7 +251,14 @@ impl Run<'_> {
             if added.sequence.is_some() {
                 return Err(SqlError::unknown("ADD COLUMN of a serial or identity column").into());
             }
-            added.missing = self.evaluate(&default)?;
+            let has_rows = self.store.tables.get(&table).is_some_and(|found| !found.data.versions.is_empty());
+            if default.is_volatile() && has_rows {
+                let what = "ADD COLUMN of a volatile default to a table with rows";
+                return Err(SqlError::unknown(what).into());
+            }
+            if !default.is_volatile() {
+                added.missing = self.evaluate(&default)?;
+            }
         }
         let def = definition.def;
         self.change(table, |old| *old = def);
@@ -272,7 +289,7 @@ impl Run<'_> {
     }
 
     fn add_constraint(&mut self, table: TableId, constraint: &TableConstraint) -> Result<(), Stop> {
-        let mut definition = Definition { def: self.definition(table), keys: Vec::new() };
+        let mut definition = self.define(self.definition(table));
         self.define_constraint(table, &mut definition, constraint)?;
         self.finish_definition(table, &mut definition)?;
         let def = definition.def;

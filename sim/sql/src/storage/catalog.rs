@@ -1,5 +1,7 @@
 //! Names of tables, sequences and schemas.
 
+use std::collections::BTreeSet;
+
 use super::sequence::Sequence;
 use super::store::Store;
 use super::table::{Table, TableId};
@@ -34,7 +36,7 @@ impl Store {
     pub(crate) fn table_named(&self, viewer: &Viewer, name: &[String]) -> Option<(TableId, &Table)> {
         let (schemas, name) = viewer.places(name);
         schemas.iter().find_map(|schema| {
-            let is_it = |table: &Table| table.def.schema == *schema && table.def.name == name;
+            let is_it = |table: &Table| table.def.schema == *schema && table.name_for(viewer.xid) == name;
             let mut found = self.tables.iter().filter(|(_, table)| is_it(table));
             found.find(|(_, table)| viewer.sees(table.created_by, table.dropped_by)).map(|(id, t)| (*id, t))
         })
@@ -63,6 +65,22 @@ impl Store {
 
     pub(crate) fn has_schema(&self, viewer: &Viewer, name: &str) -> bool {
         self.schemas.get(name).is_some_and(|(created_by, dropped_by)| viewer.sees(*created_by, *dropped_by))
+    }
+
+    /// Returns the names of all relations of a schema.
+    pub(crate) fn relation_names(&self, viewer: &Viewer, schema: &str) -> BTreeSet<String> {
+        let is_seen = |table: &&Table| viewer.sees(table.created_by, table.dropped_by);
+        let tables = self.tables.values().filter(|table| table.def.schema == schema).filter(is_seen);
+        let mut names: BTreeSet<_> = tables
+            .flat_map(|table| {
+                let indexes = table.def.indexes.iter().map(|index| index.name.clone());
+                indexes.chain([table.def.name.clone()]).collect::<Vec<_>>()
+            })
+            .collect();
+        let sequences = self.sequences.values().filter(|sequence| sequence.schema == schema);
+        let sequences = sequences.filter(|s| viewer.sees(s.created_by, s.dropped_by));
+        names.extend(sequences.map(|sequence| sequence.name.clone()));
+        names
     }
 
     /// Returns whether a relation has the name: a table, a sequence or an index.

@@ -3,6 +3,7 @@
 pub(crate) mod catalog;
 pub(crate) mod ids;
 pub(crate) mod lock;
+pub(crate) mod modes;
 pub(crate) mod rows;
 pub(crate) mod sequence;
 pub(crate) mod serial;

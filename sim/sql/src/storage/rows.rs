@@ -82,6 +82,11 @@ impl Store {
         if newest != version && actor.is_repeatable {
             return Err(concurrent("update").into());
         }
+        let ended = self.version(table, newest).and_then(|newest| newest.deleted);
+        if matches!(ended, Some(Stamp::Open { xid, .. }) if xid == actor.snapshot.xid) {
+            // The command has reached the row by this version before, and has followed the update already.
+            return Ok(Locked::Own);
+        }
         self.number_of(actor.session);
         if self.locks.take_row(actor.session, (table, row), mode) {
             self.push_undo(actor.session, Undo::RowLock(table, row, mode));

@@ -22,6 +22,8 @@ pub(crate) struct Sequence {
     pub(crate) ahead: i64,
     pub(crate) created_by: Option<Xid>,
     pub(crate) dropped_by: Option<Xid>,
+    /// The open transaction that has set it back to its start.
+    pub(crate) reset_by: Option<Xid>,
     /// The table of the column that owns it.
     pub(crate) owner: Option<TableId>,
 }

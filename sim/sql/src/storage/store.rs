@@ -6,7 +6,7 @@ use super::lock::{Locks, Mode, Target, Until, WaitFor};
 use super::sequence::Sequence;
 use super::serial::Serial;
 use super::stop::Stop;
-use super::table::{Entries, Table, TableId, VersionId};
+use super::table::{Entries, Table, TableDef, TableId, VersionId};
 use super::transaction::{Isolation, Snapshot, Stamp, Transaction, Undo, Xid};
 use crate::api::SessionId;
 use crate::error::SqlError;
@@ -191,7 +191,7 @@ impl Store {
             }
             Undo::AlterTable(id, def, data) => {
                 if let Some(table) = self.tables.get_mut(&id) {
-                    (table.def, table.data) = (def, *data);
+                    table.restore(def, *data);
                 }
             }
             Undo::CreateSequence(id) => {
@@ -240,13 +240,14 @@ impl Store {
         let Some(transaction) = self.transactions.remove(&session) else { return Ok(()) };
         self.last_commit += 1;
         let mut changes = Vec::new();
+        let names = former_names(&transaction.undo);
         let mut ddl = transaction.ddl.into_iter().peekable();
         for (place, undo) in transaction.undo.into_iter().enumerate() {
             while let Some((_, ddl)) = ddl.next_if(|(before, _)| *before <= place) {
                 let (sql, search_path) = (ddl.sql, ddl.search_path);
                 changes.push(Change::Ddl { sql, search_path, unix_micros: ddl.unix_micros });
             }
-            changes.extend(self.keep(undo));
+            changes.extend(self.keep(place, undo, &names));
         }
         if !changes.is_empty() {
             self.log.push(Record { changes });
@@ -260,13 +261,13 @@ impl Store {
     }
 
     /// Makes one change part of the last commit; returns it for the log.
-    fn keep(&mut self, undo: Undo) -> Option<Change> {
+    fn keep(&mut self, place: usize, undo: Undo, names: &FormerNames) -> Option<Change> {
         let stamp = Stamp::At(self.last_commit);
         self.catalog_version += u64::from(undo.is_of_catalog());
         match undo {
             Undo::Insert(id, version_id) => {
                 let table = self.tables.get_mut(&id)?;
-                let relation = Relation { schema: table.def.schema.clone(), name: table.def.name.clone() };
+                let relation = relation_at(names, place, id, &table.def);
                 let version = table.data.versions.get_mut(&version_id)?;
                 version.created = stamp;
                 let values = version.values.iter().map(crate::value::Value::text).collect();
@@ -275,7 +276,7 @@ impl Store {
             }
             Undo::Delete(id, version_id) => {
                 let table = self.tables.get_mut(&id)?;
-                let relation = Relation { schema: table.def.schema.clone(), name: table.def.name.clone() };
+                let relation = relation_at(names, place, id, &table.def);
                 let version = table.data.versions.get_mut(&version_id)?;
                 version.deleted = Some(stamp);
                 self.dead.push_back((self.last_commit, id, version_id));
@@ -293,7 +294,8 @@ impl Store {
             Undo::CreateSequence(id) => {
                 let sequence = self.sequences.get_mut(&id)?;
                 sequence.created_by = None;
-                if sequence.is_called { self.sequence_change(id) } else { None }
+                let is_new = !sequence.is_called && sequence.last == sequence.start;
+                if is_new { None } else { self.sequence_change(id) }
             }
             Undo::DropSequence(id) => {
                 self.sequences.remove(&id);
@@ -307,7 +309,15 @@ impl Store {
                 self.schemas.remove(&name);
                 None
             }
-            Undo::RowLock(..) | Undo::Lock(..) | Undo::AlterTable(..) | Undo::AlterSequence(..) => None,
+            Undo::AlterTable(id, ..) => {
+                self.tables.get_mut(&id)?.renamed = None;
+                None
+            }
+            Undo::AlterSequence(id, _) => {
+                self.sequences.get_mut(&id)?.reset_by = None;
+                self.sequence_change(id)
+            }
+            Undo::RowLock(..) | Undo::Lock(..) => None,
         }
     }
 
@@ -319,8 +329,14 @@ impl Store {
         Some(Change::Sequence { name, last, is_called: sequence.is_called })
     }
 
-    /// Writes the last value of a sequence to the log, at once: sequences are not transactional.
+    /// Writes the last value of a sequence to the log, at once: sequences are not transactional. One that
+    /// the open transaction has made or set back is written by its commit: before it, the log has the
+    /// sequence of everybody else, which a crash or a rollback brings back.
     pub(crate) fn log_sequence(&mut self, id: TableId) {
+        let is_private = |sequence: &Sequence| sequence.created_by.is_some() || sequence.reset_by.is_some();
+        if self.sequences.get(&id).is_some_and(is_private) {
+            return;
+        }
         if let Some(change) = self.sequence_change(id) {
             self.log.push(Record { changes: vec![change] });
         }
@@ -347,4 +363,28 @@ impl Store {
             table.data.entries.resize(table.def.indexes.len(), Entries::default());
         }
     }
+}
+
+/// The definitions that a transaction has replaced, each with the place of the change in its list.
+type FormerNames = BTreeMap<TableId, Vec<(usize, Relation)>>;
+
+fn relation(def: &TableDef) -> Relation {
+    Relation { schema: def.schema.clone(), name: def.name.clone() }
+}
+
+fn former_names(undo: &[Undo]) -> FormerNames {
+    let mut names = FormerNames::new();
+    for (place, undo) in undo.iter().enumerate() {
+        if let Undo::AlterTable(id, before, _) = undo {
+            names.entry(*id).or_default().push((place, relation(before)));
+        }
+    }
+    names
+}
+
+/// Returns the name that a table had when the change at a place was made: a replay knows it by that name,
+/// whatever the transaction has called it since.
+fn relation_at(names: &FormerNames, place: usize, id: TableId, now: &TableDef) -> Relation {
+    let later = names.get(&id).and_then(|names| names.iter().find(|(altered, _)| *altered > place));
+    later.map_or_else(|| relation(now), |(_, former)| former.clone())
 }

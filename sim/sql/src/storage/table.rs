@@ -162,9 +162,37 @@ pub(crate) struct Table {
     pub(crate) created_by: Option<Xid>,
     /// The transaction that drops it; it no longer sees it.
     pub(crate) dropped_by: Option<Xid>,
+    /// The transaction that gives it a new name, and the name that all others still see.
+    pub(crate) renamed: Option<(Xid, String)>,
 }
 
 impl Table {
+    /// Returns the name that a transaction sees.
+    pub(crate) fn name_for(&self, xid: Option<Xid>) -> &str {
+        match &self.renamed {
+            Some((by, committed)) if xid != Some(*by) => committed,
+            _ => &self.def.name,
+        }
+    }
+
+    /// Gives the table a name that only one transaction sees until it commits.
+    pub(crate) fn rename(&mut self, by: Xid, name: String) {
+        let before = self.def.name.clone();
+        Arc::make_mut(&mut self.def).name = name;
+        self.renamed.get_or_insert((by, before));
+        self.forget_rename_to_itself();
+    }
+
+    /// Puts back the definition and the rows of before a change.
+    pub(crate) fn restore(&mut self, def: Arc<TableDef>, data: Data) {
+        (self.def, self.data) = (def, data);
+        self.forget_rename_to_itself();
+    }
+
+    fn forget_rename_to_itself(&mut self) {
+        self.renamed.take_if(|(_, committed)| *committed == self.def.name);
+    }
+
     /// Stores a version with its entries in the indexes that cover it.
     pub(crate) fn add(&mut self, id: VersionId, version: Version, covered: &[bool]) {
         for ((index, entries), covers) in self.def.indexes.iter().zip(&mut self.data.entries).zip(covered) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sqlparser::ast::Statement;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::Parser;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 
 use super::utility::{self, Utility};
@@ -19,6 +19,8 @@ pub struct Parsed {
     pub(crate) text: Arc<str>,
     /// The text of this statement.
     pub(crate) sql: Arc<str>,
+    /// Whether the query has other statements, with which it runs in one implicit block.
+    pub(crate) is_one_of_several: bool,
 }
 
 /// A statement of one of two kinds.
@@ -42,26 +44,34 @@ pub(crate) fn statements(sql: &str) -> Result<Vec<Parsed>, SqlError> {
     let tokens = tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
     let tokens: Vec<_> = tokens.collect();
     let parts = tokens.split(|token| token.token == Token::SemiColon);
-    parts.filter(|part| !part.is_empty()).map(|part| statement(part, &text)).collect()
+    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+    let is_one_of_several = parts.len() > 1;
+    parts.into_iter().map(|part| statement(part, &text, is_one_of_several)).collect()
 }
 
-fn statement(tokens: &[TokenWithSpan], text: &Arc<str>) -> Result<Parsed, SqlError> {
+fn statement(tokens: &[TokenWithSpan], text: &Arc<str>, is_one_of_several: bool) -> Result<Parsed, SqlError> {
     let bytes = |location| byte_of(text, location);
     let (first, last) = (tokens.first(), tokens.last());
     let range = first.map_or(0, |t| bytes(t.span.start))..last.map_or(0, |t| bytes(t.span.end));
     let sql = Arc::from(text.get(range).unwrap_or_default());
     let plain: Vec<_> = tokens.iter().map(|token| token.token.clone()).collect();
     if let Some(utility) = utility::read(&plain)? {
-        return Ok(Parsed { command: Command::Utility(utility), text: Arc::clone(text), sql });
+        let (command, text) = (Command::Utility(utility), Arc::clone(text));
+        return Ok(Parsed { command, text, sql, is_one_of_several });
     }
+    super::depth::check(&plain)?;
     let tokens = move_locks(&before_conflict(tokens));
     let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens);
-    let parsed = parser.parse_statement().map_err(|error| syntax_error(&error.to_string(), text))?;
+    let parsed = parser.parse_statement().map_err(|error| match error {
+        ParserError::RecursionLimitExceeded => SqlError::stack_depth(),
+        error => syntax_error(&error.to_string(), text),
+    })?;
     let next = parser.peek_token();
     if next.token != Token::EOF {
         return Err(utility::near(Some(&next.token)).at(position(text, next.span.start)));
     }
-    Ok(Parsed { command: Command::Sql(Arc::new(parsed)), text: Arc::clone(text), sql })
+    let (command, text) = (Command::Sql(Arc::new(parsed)), Arc::clone(text));
+    Ok(Parsed { command, text, sql, is_one_of_several })
 }
 
 /// Puts `WHERE true` between a `SELECT` without sources and `ON CONFLICT`, whose `ON` the parser takes for

@@ -10,8 +10,12 @@ pub(crate) const DAY: i64 = 86_400 * SECOND;
 const EPOCH_DAYS: i64 = 10_957;
 /// Microseconds from 1970-01-01 to 2000-01-01.
 pub(crate) const EPOCH: i64 = EPOCH_DAYS * DAY;
-/// The first and the last point in time that PostgreSQL knows.
+/// The points in time that PostgreSQL knows.
 const RANGE: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
+/// The days that it knows: those of dates go further than those of points in time.
+const DAYS: std::ops::Range<i64> = -2_451_545..2_145_031_949;
+/// The hours of the largest offset of a time zone.
+const ZONE_HOURS_MAX: i64 = 15;
 
 /// Returns year, month and day. Source: Howard Hinnant, "chrono-compatible low-level date algorithms".
 pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
@@ -99,8 +103,8 @@ pub(super) fn time_text(micros: u64) -> String {
     format!("{:02}:{:02}:{:02}{fraction}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Reads `[-]hh:mm[:ss[.ffffff]]` as microseconds.
-pub(super) fn parse_time(text: &str) -> Option<i64> {
+/// Reads `[-]hh:mm[:ss[.ffffff]]` as microseconds, which may be more than an `i64` has.
+pub(super) fn parse_time(text: &str) -> Option<i128> {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, text.strip_prefix('+').unwrap_or(text)),
@@ -112,8 +116,8 @@ pub(super) fn parse_time(text: &str) -> Option<i64> {
     let seconds: u32 = seconds.parse().ok()?;
     let fraction: u32 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
     let is_time = minutes < 60 && seconds <= 60 && parts.next().is_none();
-    let seconds = i64::from(hours) * 3600 + i64::from(minutes) * 60 + i64::from(seconds);
-    is_time.then_some(sign * (seconds * SECOND + i64::from(fraction)))
+    let seconds = i128::from(hours) * 3600 + i128::from(minutes) * 60 + i128::from(seconds);
+    is_time.then_some(sign * (seconds * i128::from(SECOND) + i128::from(fraction)))
 }
 
 fn wrong(r#type: Type, text: &str) -> SqlError {
@@ -124,26 +128,72 @@ fn out_of_range(text: &str) -> SqlError {
     SqlError::new("22008", format!("date/time field value out of range: \"{text}\""))
 }
 
-/// Reads `2026-11-27 12:00:00.5+00`, ISO 8601, `infinity` and `epoch`.
-pub(super) fn parse(text: &str, r#type: Type) -> Result<i64, SqlError> {
-    let trimmed = text.trim();
-    match trimmed.to_ascii_lowercase().as_str() {
-        "infinity" => return Ok(i64::MAX),
-        "-infinity" => return Ok(i64::MIN),
-        "epoch" => return Ok(-EPOCH),
+/// Makes the error of a value beyond the range of its type: 22008.
+fn beyond(what: &str) -> SqlError {
+    SqlError::new("22008", format!("{what} out of range"))
+}
+
+/// Returns the days if a date may have them: infinity, or a day that PostgreSQL knows.
+pub(crate) fn in_range(days: i32) -> Result<i32, SqlError> {
+    let is_infinite = days == i32::MIN || days == i32::MAX;
+    if is_infinite || DAYS.contains(&i64::from(days)) { Ok(days) } else { Err(beyond("date")) }
+}
+
+/// Returns the microseconds if a timestamp may have them: infinity, or a time that PostgreSQL knows.
+pub(crate) fn timestamp_in_range(micros: i64) -> Result<i64, SqlError> {
+    let is_infinite = micros == i64::MIN || micros == i64::MAX;
+    if is_infinite || RANGE.contains(&micros) { Ok(micros) } else { Err(beyond("timestamp")) }
+}
+
+/// The parts of a text: the day, the time of the day and the offset of the time zone.
+struct Parts {
+    day: i64,
+    time: i64,
+    zone: i64,
+}
+
+/// Reads `infinity` and `epoch`, as microseconds.
+fn parse_word(text: &str, r#type: Type) -> Result<Option<i64>, SqlError> {
+    Ok(match text.trim().to_ascii_lowercase().as_str() {
+        "infinity" => Some(i64::MAX),
+        "-infinity" => Some(i64::MIN),
+        "epoch" => Some(-EPOCH),
         word @ ("now" | "today" | "tomorrow" | "yesterday") => {
             return Err(SqlError::unknown(format_args!("the {} '{word}'", r#type.name())));
         }
-        _ => {}
-    }
-    let (date, rest) = trimmed.split_at_checked(10).unwrap_or((trimmed, ""));
-    let day = parse_date(date, text, r#type)?;
+        _ => None,
+    })
+}
+
+/// Reads `2026-11-27 12:00:00.5+00`, ISO 8601, and `0044-03-15 BC`: whatever [`text`] prints.
+fn parse_parts(text: &str, r#type: Type) -> Result<Parts, SqlError> {
+    let trimmed = text.trim();
+    let before_christ = trimmed.len().checked_sub(3).and_then(|at| trimmed.split_at_checked(at));
+    let before_christ = before_christ.filter(|(_, era)| era.eq_ignore_ascii_case(" BC"));
+    let (trimmed, is_before_christ) = before_christ.map_or((trimmed, false), |(rest, _)| (rest, true));
+    let mut dashes = 0;
+    let is_end = |c: char| {
+        dashes += usize::from(c == '-');
+        dashes > 2 || !(c == '-' || c.is_ascii_digit())
+    };
+    let (date, rest) = trimmed.split_at(trimmed.find(is_end).unwrap_or(trimmed.len()));
+    let day = parse_date(date, is_before_christ, text, r#type)?;
     let rest = rest.trim_start_matches(['T', 't', ' ']);
     let zone_at = rest.find(['+', '-', 'Z', 'z', ' ']).unwrap_or(rest.len());
     let (time, zone) = rest.split_at(zone_at);
-    let time = if time.is_empty() { Some(0) } else { parse_time(time).filter(|time| *time <= DAY) };
-    let zone = parse_zone(zone.trim()).ok_or_else(|| wrong(r#type, text))?;
+    let time = if time.is_empty() { Some(0) } else { parse_time(time) };
+    let time = time.and_then(|time| i64::try_from(time).ok()).filter(|time| *time <= DAY);
     let time = time.ok_or_else(|| wrong(r#type, text))?;
+    let zone = parse_zone(zone.trim(), text, r#type)?;
+    Ok(Parts { day, time, zone })
+}
+
+/// Reads a point in time.
+pub(super) fn parse(text: &str, r#type: Type) -> Result<i64, SqlError> {
+    if let Some(micros) = parse_word(text, r#type)? {
+        return Ok(micros);
+    }
+    let Parts { day, time, zone } = parse_parts(text, r#type)?;
     let zone = if r#type == Type::Timestamptz { zone } else { 0 };
     let micros = day.checked_mul(DAY).and_then(|day| day.checked_add(time - zone));
     let range = || SqlError::new("22008", format!("timestamp out of range: \"{text}\""));
@@ -151,26 +201,35 @@ pub(super) fn parse(text: &str, r#type: Type) -> Result<i64, SqlError> {
 }
 
 /// Reads the offset of a time zone, in microseconds; no zone is UTC.
-fn parse_zone(zone: &str) -> Option<i64> {
+fn parse_zone(zone: &str, text: &str, r#type: Type) -> Result<i64, SqlError> {
     if zone.is_empty() || zone.eq_ignore_ascii_case("z") || zone.eq_ignore_ascii_case("utc") {
-        return Some(0);
+        return Ok(0);
     }
-    let digits = zone.strip_prefix(['+', '-'])?;
+    let digits = zone.strip_prefix(['+', '-']).ok_or_else(|| wrong(r#type, text))?;
     let (hours, minutes) = match digits.split_once(':') {
         Some(parts) => parts,
         None => digits.split_at_checked(2).unwrap_or((digits, "")),
     };
     let minutes = if minutes.is_empty() { "0" } else { minutes };
-    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(hours) || !is_number(minutes) {
+        return Err(wrong(r#type, text));
+    }
+    let part = |part: &str, most: i64| part.parse().ok().filter(|number: &i64| *number <= most);
+    let (Some(hours), Some(minutes)) = (part(hours, ZONE_HOURS_MAX), part(minutes, 59)) else {
+        return Err(SqlError::new("22009", format!("time zone displacement out of range: \"{text}\"")));
+    };
     let offset = (hours * 60 + minutes) * 60 * SECOND;
-    Some(if zone.starts_with('-') { -offset } else { offset })
+    Ok(if zone.starts_with('-') { -offset } else { offset })
 }
 
-fn parse_date(date: &str, text: &str, r#type: Type) -> Result<i64, SqlError> {
+fn parse_date(date: &str, is_before_christ: bool, text: &str, r#type: Type) -> Result<i64, SqlError> {
     let mut parts = date.split('-').map(|part| part.parse::<u32>().ok().map(i64::from));
     let mut next = || parts.next().flatten().ok_or_else(|| wrong(r#type, text));
-    let (year, month, day) = (next()?, next()?, next()?);
-    let is_date = year > 0 && (1..=12).contains(&month) && day >= 1 && day <= days_in(year, month);
+    let (named, month, day) = (next()?, next()?, next()?);
+    // The year before the first is the first before Christ.
+    let year = if is_before_christ { 1 - named } else { named };
+    let is_date = named > 0 && (1..=12).contains(&month) && day >= 1 && day <= days_in(year, month);
     if is_date {
         return Ok(day_of(year, month, day));
     }
@@ -179,9 +238,14 @@ fn parse_date(date: &str, text: &str, r#type: Type) -> Result<i64, SqlError> {
     Err(if is_in_field { out_of_range(text) } else { out_of_range(text).hint(hint) })
 }
 
+/// Reads a date.
 pub(super) fn parse_days(text: &str) -> Result<i32, SqlError> {
-    let micros = parse(text, Type::Date)?;
-    Ok(days_of_micros(micros))
+    if let Some(micros) = parse_word(text, Type::Date)? {
+        return Ok(days_of_micros(micros));
+    }
+    let day = parse_parts(text, Type::Date)?.day;
+    let known = i32::try_from(day).ok().filter(|_| DAYS.contains(&day));
+    known.ok_or_else(|| SqlError::new("22008", format!("date out of range: \"{text}\"")))
 }
 
 /// Returns the date of a point in time.
@@ -193,11 +257,23 @@ pub(crate) fn days_of_micros(micros: i64) -> i32 {
     }
 }
 
-/// Returns the first moment of a date.
-pub(crate) fn micros_of_days(days: i32) -> i64 {
+/// Returns the first moment of a date; 22008 for one after the last point in time.
+pub(crate) fn micros_of_days(days: i32) -> Result<i64, SqlError> {
     match days {
-        i32::MAX => i64::MAX,
-        i32::MIN => i64::MIN,
-        _ => i64::from(days) * DAY,
+        i32::MAX => Ok(i64::MAX),
+        i32::MIN => Ok(i64::MIN),
+        _ => {
+            let micros = i64::from(days).checked_mul(DAY).filter(|micros| RANGE.contains(micros));
+            micros.ok_or_else(|| SqlError::new("22008", "date out of range for timestamp"))
+        }
     }
+}
+
+/// Adds days to a date; infinity stays.
+pub(crate) fn add_days(days: i32, by: i64) -> Result<i32, SqlError> {
+    if days == i32::MIN || days == i32::MAX {
+        return Ok(days);
+    }
+    let sum = i64::from(days).checked_add(by).filter(|sum| DAYS.contains(sum));
+    sum.and_then(|sum| i32::try_from(sum).ok()).ok_or_else(|| beyond("date"))
 }

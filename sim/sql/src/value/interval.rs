@@ -42,6 +42,15 @@ impl Interval {
         })
     }
 
+    /// Multiplies by a whole number, without a loss.
+    fn repeated(self, count: i64) -> Option<Self> {
+        Some(Self {
+            months: i64::from(self.months).checked_mul(count)?.try_into().ok()?,
+            days: i64::from(self.days).checked_mul(count)?.try_into().ok()?,
+            micros: self.micros.checked_mul(count)?,
+        })
+    }
+
     /// Multiplies; fractions of months go to days, those of days to the time.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as PostgreSQL does")]
     pub(crate) fn times(self, factor: f64) -> Option<Self> {
@@ -127,7 +136,7 @@ const UNITS: &[(&[&str], i32, i32, i64)] = &[
 /// Reads numbers with units, `hh:mm:ss`, and a final `ago`; a number alone is seconds.
 pub(super) fn parse(text: &str) -> Result<Interval, SqlError> {
     let wrong = || SqlError::new("22007", format!("invalid input syntax for type interval: \"{text}\""));
-    let range = || SqlError::new("22008", format!("interval field value out of range: \"{text}\""));
+    let range = || SqlError::new("22015", format!("interval field value out of range: \"{text}\""));
     let spaced = spaced(text);
     let mut words = spaced.split_whitespace().peekable();
     if words.peek().is_none() || spaced.starts_with('P') {
@@ -140,11 +149,16 @@ pub(super) fn parse(text: &str) -> Result<Interval, SqlError> {
             continue;
         }
         let part = if word.contains(':') {
-            Interval { micros: super::date::parse_time(word).ok_or_else(wrong)?, ..Interval::default() }
+            let micros = i64::try_from(super::date::parse_time(word).ok_or_else(wrong)?);
+            Interval { micros: micros.map_err(|_| range())?, ..Interval::default() }
         } else {
             let number: f64 = word.parse().map_err(|_| wrong())?;
             let unit = words.next_if(|next| next.starts_with(char::is_alphabetic) && *next != "ago");
-            of_unit(unit.unwrap_or("s")).ok_or_else(wrong)?.times(number).ok_or_else(range)?
+            let unit = of_unit(unit.unwrap_or("s")).ok_or_else(wrong)?;
+            match word.parse::<i64>() {
+                Ok(count) => unit.repeated(count).ok_or_else(range)?,
+                Err(_) => unit.times(number).ok_or_else(range)?,
+            }
         };
         sum = sum.plus(part).ok_or_else(range)?;
     }

@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 use super::types::Type;
 use crate::error::SqlError;
 
+/// The most levels of arrays and objects: readers and printers use the stack for each.
+const LEVELS_MAX: usize = 500;
+
 /// A value of `jsonb`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
@@ -34,6 +37,7 @@ impl Json {
     ///
     /// 22P02 for a text that is not JSON.
     pub(crate) fn parse(text: &str, r#type: Type) -> Result<Self, SqlError> {
+        check_levels(text)?;
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| invalid(r#type, text, &error))?;
         Self::of_raw(raw, r#type)
     }
@@ -64,6 +68,29 @@ impl Json {
             }
             _ => Self::Number(super::numeric::parse(text)?),
         })
+    }
+
+    /// Refuses a value that would be too deep to be read back.
+    pub(crate) fn check_levels(&self) -> Result<(), SqlError> {
+        let is_nested = |json: &&Self| matches!(json, Self::Array(_) | Self::Object(_));
+        let mut level: Vec<&Self> = Some(self).into_iter().filter(is_nested).collect();
+        for _ in 0..LEVELS_MAX {
+            if level.is_empty() {
+                return Ok(());
+            }
+            let inner = level.iter().flat_map(|json| json.parts());
+            level = inner.filter(is_nested).collect();
+        }
+        if level.is_empty() { Ok(()) } else { Err(SqlError::stack_depth()) }
+    }
+
+    /// Returns the elements of an array, or the values of an object.
+    fn parts(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
+        match self {
+            Self::Array(items) => Box::new(items.iter()),
+            Self::Object(fields) => Box::new(fields.iter().map(|(_, value)| value)),
+            _ => Box::new(std::iter::empty()),
+        }
     }
 
     /// Makes an object; the last of equal keys counts.
@@ -200,6 +227,7 @@ pub(crate) fn quoted(string: &str) -> String {
 
 /// Returns the text if it is JSON.
 pub(super) fn validated(text: &str, r#type: Type) -> Result<String, SqlError> {
+    check_levels(text)?;
     let raw: Result<&RawValue, _> = serde_json::from_str(text);
     raw.map(|_| text.to_owned()).map_err(|error| invalid(r#type, text, &error))
 }
@@ -214,6 +242,26 @@ pub(crate) fn raw_field(text: &str, key: &str) -> Option<String> {
 pub(crate) fn raw_element(text: &str, index: i64) -> Option<String> {
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     place(index, items.len()).and_then(|place| items.get(place)).map(|raw| raw.get().to_owned())
+}
+
+/// Refuses a text with too many levels, before a parser that uses the stack for each reads it.
+fn check_levels(text: &str) -> Result<(), SqlError> {
+    let (mut levels, mut is_string, mut is_escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_string => is_escaped = true,
+            b'"' => is_string = !is_string,
+            _ if is_string => {}
+            b'[' | b'{' => levels += 1,
+            b']' | b'}' => levels = levels.saturating_sub(1),
+            _ => {}
+        }
+        if levels > LEVELS_MAX {
+            return Err(SqlError::stack_depth());
+        }
+    }
+    Ok(())
 }
 
 /// PostgreSQL names the token; the place of it that serde_json reports is enough to find it.

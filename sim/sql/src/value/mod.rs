@@ -115,6 +115,33 @@ impl Value {
         })
     }
 
+    /// Makes a `date` of the days since 2000-01-01, as the binary format has them.
+    ///
+    /// # Errors
+    ///
+    /// 22008 for a day that PostgreSQL does not know.
+    pub fn date(days: i32) -> Result<Self, SqlError> {
+        date::in_range(days).map(Self::Date)
+    }
+
+    /// Makes a `timestamp` of the microseconds since 2000-01-01, as the binary format has them.
+    ///
+    /// # Errors
+    ///
+    /// 22008 for a time that PostgreSQL does not know.
+    pub fn timestamp(micros: i64) -> Result<Self, SqlError> {
+        date::timestamp_in_range(micros).map(Self::Timestamp)
+    }
+
+    /// Makes a `timestamptz` of the microseconds since 2000-01-01 UTC, as the binary format has them.
+    ///
+    /// # Errors
+    ///
+    /// 22008 for a time that PostgreSQL does not know.
+    pub fn timestamptz(micros: i64) -> Result<Self, SqlError> {
+        date::timestamp_in_range(micros).map(Self::Timestamptz)
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }

@@ -2,6 +2,9 @@
 
 use sql::{Column, Fields};
 
+/// The newest version of the protocol that PostgreSQL 15 speaks: 3.0, the major version in the upper 16 bits.
+const VERSION: u32 = 3 << 16;
+
 /// The output of a connection: encoded messages that are not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Output(Vec<u8>);
@@ -51,7 +54,7 @@ impl Output {
     /// Says that the server speaks version 3.0 at most, and which options of the protocol it does not know.
     pub(super) fn negotiate(&mut self, unknown: &[&str]) {
         self.message(b'v', |body| {
-            body.extend_from_slice(&0_i32.to_be_bytes());
+            body.extend_from_slice(&VERSION.to_be_bytes());
             body.extend_from_slice(&count32(unknown.len()).to_be_bytes());
             texts(body, unknown);
         });
@@ -162,8 +165,9 @@ fn texts(body: &mut Vec<u8>, texts: &[&str]) {
     }
 }
 
-fn count16(count: usize) -> i16 {
-    i16::try_from(count).unwrap_or(i16::MAX)
+/// Returns a number of 16 bits without a sign: a statement has up to 65,535 parameters.
+fn count16(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
 }
 
 fn count32(count: usize) -> i32 {

@@ -7,17 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use dlock_runtime::{probes, reached, sometimes};
 use futures_util::future::{Either, select};
-use sql::{Prepared, SessionId, SqlError, TransactionStatus};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use sql::{SessionId, SqlError, TransactionStatus};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 use super::Server;
 use super::backend::Output;
-use super::core::Interrupt;
 use super::frontend::{Frame, Frontend, FrontendError, Phase};
-use super::portal::Portal;
+use super::idle::Idle;
+use super::portal::Objects;
 use crate::world::machine::Machine;
 
 /// The size of PostgreSQL's output buffer: answers beyond it are sent before the client asks for them.
@@ -49,8 +48,11 @@ pub(super) struct Connection<'a, M: Machine, S> {
     pub(super) output: Output,
     /// Set once the client has a session.
     pub(super) session: Option<Session>,
-    pub(super) statements: BTreeMap<String, Arc<Prepared>>,
-    pub(super) portals: BTreeMap<String, Portal>,
+    /// The name with which the client has logged in.
+    pub(super) user: String,
+    pub(super) objects: Objects,
+    /// Set while the server waits for a message that may come too late.
+    pub(super) idle: Option<Idle>,
     /// The values of settings that the client knows.
     reported: BTreeMap<&'static str, String>,
     /// A statement has run that may have changed them.
@@ -108,8 +110,9 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             input: BytesMut::new(),
             output: Output::default(),
             session: None,
-            statements: BTreeMap::new(),
-            portals: BTreeMap::new(),
+            user: String::new(),
+            objects: Objects::default(),
+            idle: None,
             reported: BTreeMap::new(),
             may_have_set: false,
             is_skipping: false,
@@ -120,6 +123,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
     pub(super) async fn serve(mut self) {
         let Err(end) = self.serve_to_end().await;
         if let End::Fatal(mut error) = end {
+            self.note_unknown(&error);
             error.severity = "FATAL";
             self.output.report(b'E', &error);
             // The client may have left.
@@ -146,6 +150,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
                 Err(FrontendError::Length) => return Err(End::Left),
                 Err(error) => return Err(End::Fatal(protocol(&error))),
             };
+            self.idle = None;
             if self.is_skipping && !matches!(frame.kind, b'S' | b'X') {
                 continue;
             }
@@ -168,8 +173,11 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             Ok(Frontend::Query(sql)) => self.query(&sql).await?,
             Ok(Frontend::Copy) => {}
             Ok(Frontend::FunctionCall) => {
-                self.error(SqlError::unknown("function calls of the protocol: use SELECT")).await?;
-                self.ready().await?;
+                let error = match self.status() {
+                    TransactionStatus::Failed => aborted(),
+                    _ => SqlError::unknown("function calls of the protocol: use SELECT"),
+                };
+                self.refuse(error).await?;
             }
             Ok(message) => match self.extended(message).await {
                 Ok(()) => {}
@@ -177,12 +185,16 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
                 Err(Failure::Connection(end)) => return Err(end),
             },
             Err(error) if is_extended => self.skip(self.failed(protocol(&error))).await?,
-            Err(error) => {
-                self.error(self.failed(protocol(&error))).await?;
-                self.ready().await?;
-            }
+            Err(error) => self.refuse(protocol(&error)).await?,
         }
         Ok(())
+    }
+
+    /// Refuses a message that is none of the extended protocol: the transaction fails.
+    async fn refuse(&mut self, error: SqlError) -> Result<(), End> {
+        let error = self.failed(error);
+        self.error(error).await?;
+        self.finish().await
     }
 
     /// Reports an error of the extended protocol, and ignores the messages up to the next Sync.
@@ -191,62 +203,8 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         self.error(error).await
     }
 
-    /// Waits for bytes of the client. Meanwhile sends notifications, and ends the session if it is to end.
-    async fn listen(&mut self) -> Result<(), End> {
-        let Some(session) = self.session.clone() else { return Err(End::Left) };
-        let (deadline, timeout) = self.idle_deadline(session.id);
-        loop {
-            self.check_terminated(session.id)?;
-            self.notify(session.id);
-            self.send().await?;
-            let read = pin!(self.stream.read_buf(&mut self.input));
-            let woken = pin!(session.wake.notified());
-            let sleep = pin!(sleep_until(self.server.machine(), deadline));
-            match select(read, select(woken, sleep)).await {
-                Either::Left((Ok(0) | Err(_), _)) => {
-                    let status = self.server.core().database.status(session.id);
-                    sometimes!(
-                        self.server.machine(),
-                        client_left_in_transaction,
-                        status != TransactionStatus::Idle
-                    );
-                    return Err(End::Left);
-                }
-                Either::Left((Ok(_), _)) => return Ok(()),
-                Either::Right((Either::Left(_), _)) => {}
-                Either::Right((Either::Right(_), _)) => {
-                    reached!(self.server.machine(), idle_session_ended);
-                    return Err(End::Fatal(timeout));
-                }
-            }
-        }
-    }
-
-    /// Returns the time at which the session has been idle for too long, and its error then.
-    fn idle_deadline(&self, session: SessionId) -> (Option<u64>, SqlError) {
-        let core = self.server.core();
-        let (name, code, kind) = match core.database.status(session) {
-            TransactionStatus::Idle => ("idle_session_timeout", "57P05", "idle-session"),
-            _ => ("idle_in_transaction_session_timeout", "25P03", "idle-in-transaction"),
-        };
-        let millis = core.database.setting_millis(session, name);
-        let deadline = (millis > 0).then(|| after(self.server.machine().monotonic_nanos(), millis));
-        (deadline, SqlError::new(code, format!("terminating connection due to {kind} timeout")))
-    }
-
-    fn check_terminated(&self, session: SessionId) -> Result<(), End> {
-        match self.server.core().take_interrupt(session) {
-            Some(Interrupt::Terminate) => {
-                reached!(self.server.machine(), session_terminated);
-                Err(End::Fatal(terminated()))
-            }
-            // There is no statement to cancel.
-            Some(Interrupt::Cancel) | None => Ok(()),
-        }
-    }
-
     /// Adds notifications, unless a transaction is open: PostgreSQL delivers them after its end.
-    fn notify(&mut self, session: SessionId) {
+    pub(super) fn notify(&mut self, session: SessionId) {
         let notifications = {
             let mut core = self.server.core();
             match core.database.status(session) {
@@ -270,9 +228,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
 
     /// Sends an error at once, as PostgreSQL does.
     pub(super) async fn error(&mut self, error: SqlError) -> Result<(), End> {
-        if error.code == UNKNOWN {
-            self.server.machine().refused_unknown(&error.message);
-        }
+        self.note_unknown(&error);
         self.output.report(b'E', &error);
         self.send().await
     }
@@ -291,7 +247,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
         let id = session.id;
         let committed = self.server.act(id, |core, clocks| core.sync(id, clocks));
         if self.status() == TransactionStatus::Idle {
-            self.portals.clear();
+            self.objects.end_transaction();
         }
         committed
     }
@@ -310,10 +266,11 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
             TransactionStatus::Failed => b'E',
         };
         self.output.ready(status);
+        self.begin_idle();
         self.send().await
     }
 
-    fn status(&self) -> TransactionStatus {
+    pub(super) fn status(&self) -> TransactionStatus {
         match &self.session {
             Some(session) => self.server.core().database.status(session.id),
             None => TransactionStatus::Idle,
@@ -340,12 +297,25 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
 }
 
 impl<M: Machine, S> Connection<'_, M, S> {
+    /// Notes what the server does not know. PostgreSQL has errors of its own with the same code.
+    fn note_unknown(&self, error: &SqlError) {
+        let unknown = SqlError::unknown("");
+        if error.code == unknown.code && error.message.starts_with(unknown.message.as_str()) {
+            self.server.machine().refused_unknown(&error.message);
+        }
+    }
+
     /// Adds the settings that the client does not know, or knows with another value.
     pub(super) fn report_settings(&mut self) {
         let Some(session) = &self.session else { return };
         let core = self.server.core();
         for name in REPORTED {
-            let Some(value) = core.database.setting(session.id, name) else { continue };
+            let value = match name {
+                // The database does not know the user.
+                "session_authorization" => Some(self.user.clone()),
+                name => core.database.setting(session.id, name),
+            };
+            let Some(value) = value else { continue };
             if self.reported.get(name) != Some(&value) {
                 self.output.parameter(name, &value);
                 self.reported.insert(name, value);
@@ -375,24 +345,18 @@ pub(super) async fn sleep_until(machine: &impl Machine, nanos: Option<u64>) {
     }
 }
 
-/// The code of what the server does not know.
-const UNKNOWN: &str = "0A000";
-
 /// Returns the error for a message that can't be read.
 pub(super) fn protocol(error: &FrontendError) -> SqlError {
     let code = if matches!(error, FrontendError::Encoding(_)) { "22021" } else { "08P01" };
     SqlError::new(code, error.to_string())
 }
 
-pub(super) fn terminated() -> SqlError {
-    SqlError::new("57P01", "terminating connection due to administrator command")
+/// Makes the error of a message in a failed transaction: 25P02.
+pub(super) fn aborted() -> SqlError {
+    let problem = "current transaction is aborted, commands ignored until end of transaction block";
+    SqlError::new("25P02", problem)
 }
 
-probes! {
-    /// A session was idle for too long.
-    reached idle_session_ended;
-    /// A session was ended as an administrator does.
-    reached session_terminated;
-    /// A client left in the middle of a transaction.
-    sometimes client_left_in_transaction;
+pub(super) fn terminated() -> SqlError {
+    SqlError::new("57P01", "terminating connection due to administrator command")
 }

@@ -67,6 +67,8 @@ enum Waiting {
     Parked {
         statement: Statement,
         on: Wait,
+        /// The lock, if it waits for one.
+        lock: Option<String>,
     },
     /// It has ended, and its connection does not know yet.
     Over(Step),
@@ -156,8 +158,9 @@ impl Core {
     /// its result later.
     pub(super) fn run(&mut self, session: SessionId, statement: Statement, clocks: Clocks) -> Step {
         let step = self.attempt(session, &statement, clocks);
+        let lock = self.lock(session, &step);
         if let (Some(on), Some(backend)) = (wait(&step, clocks), self.backends.get_mut(&session)) {
-            backend.statement = Waiting::Parked { statement, on };
+            backend.statement = Waiting::Parked { statement, on, lock };
         }
         self.settle(clocks);
         step
@@ -292,19 +295,30 @@ impl Core {
     }
 
     fn resume(&mut self, session: SessionId, clocks: Clocks) {
-        let Some(Backend { statement: Waiting::Parked { statement, .. }, .. }) = self.backends.get(&session)
-        else {
-            return;
-        };
-        let statement = statement.clone();
+        let Some(backend) = self.backends.get(&session) else { return };
+        let Waiting::Parked { statement, on, lock } = &backend.statement else { return };
+        let (statement, waited_on, waited_for) = (statement.clone(), *on, lock.clone());
         let step = self.attempt(session, &statement, clocks);
+        let lock = self.lock(session, &step);
+        // It has kept its place in the queue of a lock that it still does not get: its wait goes on.
+        let is_same = lock.is_some() && lock == waited_for;
+        let on = wait(&step, clocks).map(|on| if is_same { waited_on } else { on });
         if let Some(backend) = self.backends.get_mut(&session) {
-            backend.statement = match wait(&step, clocks) {
-                Some(on) => Waiting::Parked { statement, on },
+            backend.statement = match on {
+                Some(on) => Waiting::Parked { statement, on, lock },
                 None => Waiting::Over(step),
             };
             backend.wake.notify_one();
         }
+    }
+
+    /// Returns the lock that a statement waits for: the mode and the object in the words of a deadlock's
+    /// error. A wait for a row is one for the transaction that has it, so another holder is another wait.
+    fn lock(&self, session: SessionId, step: &Step) -> Option<String> {
+        let Step::Blocked { on } = step else { return None };
+        let error = self.database.deadlock_error(&[session, *on.first()?]);
+        let (lock, _) = error.detail.as_deref()?.split_once("; blocked by ")?;
+        Some(lock.to_owned())
     }
 
     /// Returns true if the session's commits are asynchronous. Read it before a commit, which ends SET LOCAL.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dlock_runtime::{probes, reached, sometimes};
-use sql::{SqlError, Type, Value};
+use sql::{Prepared, SqlError, TransactionStatus, Type, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection::{Connection, Failure};
+use super::connection::{Connection, Failure, aborted};
+use super::control::Control;
 use super::core::Statement;
 use super::frontend::{Frontend, Target};
-use super::portal::{Portal, State};
+use super::portal::{Known, Portal, State, no_statement};
 use super::value;
 use crate::world::machine::Machine;
 
@@ -35,27 +36,20 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
             Frontend::Describe(target) => self.describe(&target),
             Frontend::Close(target) => {
                 match target {
-                    Target::Statement(name) => drop(self.statements.remove(&name)),
-                    Target::Portal(name) => drop(self.portals.remove(&name)),
+                    Target::Statement(name) => drop(self.objects.statements.remove(&name)),
+                    Target::Portal(name) => drop(self.objects.portals.remove(&name)),
                 }
                 self.output.plain(b'3');
                 Ok(())
             }
-            Frontend::Execute { portal, limit } => {
-                // The portal is not there while it runs: a statement may end all portals.
-                let name = portal;
-                let Some(mut portal) = self.portals.remove(&name) else { return Err(self.no_portal(&name)) };
-                self.execute(&name, &mut portal, limit).await?;
-                self.portals.insert(name, portal);
-                Ok(())
-            }
+            Frontend::Execute { portal, limit } => self.execute(&portal, limit).await,
             _ => Ok(()),
         }
     }
 
     fn parse(&mut self, name: String, sql: &str, types: &[u32]) -> Result<(), Failure> {
         let id = self.session()?;
-        if !name.is_empty() && self.statements.contains_key(&name) {
+        if !name.is_empty() && self.objects.statements.contains_key(&name) {
             let problem = format!("prepared statement \"{name}\" already exists");
             return Err(self.failed(SqlError::new("42P05", problem)).into());
         }
@@ -68,16 +62,18 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
             known.push(r#type);
         }
         let prepared = self.server.act(id, |core, _| core.database.prepare(id, sql, &known))?;
-        self.statements.insert(name, Arc::new(prepared));
+        let control = Control::all(sql).into_iter().next().unwrap_or(Control::Other);
+        self.objects.statements.insert(name, Known { prepared: Arc::new(prepared), control });
         self.output.plain(b'1');
         Ok(())
     }
 
     fn bind(&mut self, name: String, binding: Binding) -> Result<(), Failure> {
-        let Some(prepared) = self.statements.get(&binding.statement).cloned() else {
-            return Err(self.no_statement(&binding.statement));
+        let Some(known) = self.objects.statements.get(&binding.statement).cloned() else {
+            return Err(self.failed(no_statement(&binding.statement)).into());
         };
-        if !name.is_empty() && self.portals.contains_key(&name) {
+        let Known { prepared, control } = known;
+        if !name.is_empty() && self.objects.portals.contains_key(&name) {
             let problem = format!("cursor \"{name}\" already exists");
             return Err(self.failed(SqlError::new("42P03", problem)).into());
         }
@@ -85,26 +81,33 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
             .and_then(|()| values(&binding, &prepared.parameters));
         let values = values.map_err(|error| self.failed(error))?;
         let statement = Statement { prepared, values: values.into() };
-        self.portals.insert(name, Portal { statement, formats: binding.results, state: State::Bound });
+        let (state, depth) = (State::Bound, self.objects.depth());
+        let portal = Portal { statement, control, formats: binding.results, state, depth };
+        self.objects.portals.insert(name, portal);
         self.output.plain(b'2');
         Ok(())
     }
 
     fn describe(&mut self, target: &Target) -> Result<(), Failure> {
-        let (prepared, formats) = match target {
+        let (prepared, formats, has_parameters) = match target {
             Target::Statement(name) => {
-                let Some(prepared) = self.statements.get(name).cloned() else {
-                    return Err(self.no_statement(name));
+                let Some(known) = self.objects.statements.get(name) else {
+                    return Err(self.failed(no_statement(name)).into());
                 };
-                let types: Vec<u32> = prepared.parameters.iter().map(|r#type| r#type.oid()).collect();
-                self.output.parameters(&types);
-                (prepared, Vec::new())
+                (Arc::clone(&known.prepared), Vec::new(), true)
             }
             Target::Portal(name) => {
-                let Some(portal) = self.portals.get(name) else { return Err(self.no_portal(name)) };
-                (Arc::clone(&portal.statement.prepared), portal.formats.clone())
+                let Some(portal) = self.objects.portals.get(name) else { return Err(self.no_portal(name)) };
+                (Arc::clone(&portal.statement.prepared), portal.formats.clone(), false)
             }
         };
+        if prepared.columns.is_some() && self.status() == TransactionStatus::Failed {
+            return Err(self.failed(aborted()).into());
+        }
+        if has_parameters {
+            let types: Vec<u32> = prepared.parameters.iter().map(|r#type| r#type.oid()).collect();
+            self.output.parameters(&types);
+        }
         match &prepared.columns {
             Some(columns) => self.output.columns(columns, |number| value::format(&formats, number)),
             None => self.output.plain(b'n'),
@@ -113,15 +116,23 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
     }
 
     /// Runs the portal if it has not run, and returns `limit` of its rows, or all for 0.
-    async fn execute(&mut self, name: &str, portal: &mut Portal, limit: u32) -> Result<(), Failure> {
-        let prepared = Arc::clone(&portal.statement.prepared);
+    async fn execute(&mut self, name: &str, limit: u32) -> Result<(), Failure> {
+        let is_failed = self.status() == TransactionStatus::Failed;
+        let Some(portal) = self.objects.portals.get_mut(name) else { return Err(self.no_portal(name)) };
+        let (statement, control, formats) =
+            (portal.statement.clone(), portal.control.clone(), portal.formats.clone());
+        let prepared = Arc::clone(&statement.prepared);
         if prepared.is_empty() {
             self.output.plain(b'I');
             return Ok(());
         }
+        // The database itself refuses to run a statement in a failed transaction.
+        if is_failed && !matches!(portal.state, State::Bound) {
+            return Err(self.failed(aborted()).into());
+        }
         let (mut rows, tag) = match std::mem::replace(&mut portal.state, State::Over { is_select: false }) {
             State::Bound => {
-                let (tag, rows) = self.result(portal.statement.clone()).await?;
+                let (tag, rows) = self.result(statement, &control).await?;
                 (VecDeque::from(rows), tag)
             }
             State::Run { rows, tag } => {
@@ -138,24 +149,16 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
             Ok(limit) if limit > 0 => limit.min(rows.len()),
             _ => rows.len(),
         };
-        let columns = prepared.columns.as_deref().unwrap_or_default();
-        for row in rows.drain(..count) {
-            let encode = |(number, value): (usize, &Value)| {
-                let r#type = columns.get(number).map_or(Type::Unknown, |column| column.r#type);
-                value::encode(value, r#type, value::format(&portal.formats, number))
-            };
-            let row: Result<Vec<_>, _> = row.iter().enumerate().map(encode).collect();
-            self.output.row(&row.map_err(|error| self.failed(error))?);
-        }
+        self.rows(rows.drain(..count), &prepared, &formats)?;
         // PostgreSQL does not look beyond the limit, so a portal with exactly as many rows is not at its end.
         if limit > 0 && prepared.columns.is_some() && u32::try_from(count) == Ok(limit) {
             sometimes!(self.server.machine(), portal_suspended, !rows.is_empty());
-            portal.state = State::Run { rows, tag };
+            self.leave(name, State::Run { rows, tag });
             self.output.plain(b's');
             return Ok(());
         }
         let is_select = tag.starts_with("SELECT ");
-        portal.state = State::Over { is_select };
+        self.leave(name, State::Over { is_select });
         match is_select {
             true => self.output.complete(&format!("SELECT {count}")),
             false => self.output.complete(&tag),
@@ -163,12 +166,30 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
         Ok(())
     }
 
-    fn no_statement(&self, name: &str) -> Failure {
-        let problem = match name {
-            "" => "unnamed prepared statement does not exist".to_owned(),
-            name => format!("prepared statement \"{name}\" does not exist"),
-        };
-        self.failed(SqlError::new("26000", problem)).into()
+    /// Adds the rows of a portal.
+    fn rows(
+        &mut self,
+        rows: impl Iterator<Item = Vec<Value>>,
+        prepared: &Prepared,
+        formats: &[i16],
+    ) -> Result<(), Failure> {
+        let columns = prepared.columns.as_deref().unwrap_or_default();
+        for row in rows {
+            let encode = |(number, value): (usize, &Value)| {
+                let r#type = columns.get(number).map_or(Type::Unknown, |column| column.r#type);
+                value::encode(value, r#type, value::format(formats, number))
+            };
+            let row: Result<Vec<_>, _> = row.iter().enumerate().map(encode).collect();
+            self.output.row(&row.map_err(|error| self.failed(error))?);
+        }
+        Ok(())
+    }
+
+    /// Leaves a portal in a state, unless its statement has ended it.
+    fn leave(&mut self, name: &str, state: State) {
+        if let Some(portal) = self.objects.portals.get_mut(name) {
+            portal.state = state;
+        }
     }
 
     fn no_portal(&self, name: &str) -> Failure {

@@ -24,13 +24,14 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
     pub(super) async fn log_in(&mut self) -> Result<(), End> {
         let (version, parameters) = self.open().await?;
         let user = self.check(version, &parameters)?;
+        self.user.clone_from(&user);
         self.begin()?;
         if let Some(verifier) = self.server.shared.options.password.clone() {
             self.authenticate(&verifier, &user).await?;
         }
         self.output.authentication(OK, &[]);
         let id = self.session()?;
-        self.configure(id, &user, &parameters)?;
+        self.configure(id, &parameters)?;
         self.report_settings();
         self.output.parameter("in_hot_standby", "off");
         let secret = self.server.core().secret(id).unwrap_or_default();
@@ -95,13 +96,11 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
     }
 
     /// Sets what the server's configuration and the first packet say.
-    fn configure(&mut self, id: SessionId, user: &str, parameters: &[(String, String)]) -> Result<(), End> {
+    fn configure(&mut self, id: SessionId, parameters: &[(String, String)]) -> Result<(), End> {
         let mut core = self.server.core();
         for (name, value) in &self.server.shared.options.settings {
             core.database.set(id, name, value).map_err(End::Fatal)?;
         }
-        // A session that does not know the name of its user is none the worse.
-        let _ = core.database.set(id, "session_authorization", user);
         for (name, value) in parameters {
             match name.as_str() {
                 "user" | "database" | "replication" => {}

@@ -3,7 +3,7 @@
 //!
 //! There is one database, which clients reach under any name; every user may do everything. Left out on
 //! purpose: COPY, function calls and replication, which are refused with an error that names them, and
-//! encryption, which the server declines when a client asks for it.
+//! encryption, which the server declines when a client asks for it (`servers::tls::Secured` adds it).
 //!
 //! A statement that waits for a lock does not read from its connection, as in PostgreSQL
 //! (`client_connection_check_interval` is 0): if the client has left, the server notices it at the next read.
@@ -14,15 +14,18 @@
 //! PostgreSQL does, which keeps it in its memory until then.
 
 // `frontend` and `backend` are the messages, `value` the formats of values, `log` the disk; `core` runs
-// statements, `connection` is the wire, with `login`, `query` (the simple protocol), `extended` and `wait`
-// (statements that wait); `host` starts and stops a server.
+// statements, `connection` is the wire, with `login`, `query` (the simple protocol), `extended`, `wait`
+// (statements that wait) and `idle` (no statement); `portal` keeps a connection's prepared statements and
+// portals, and `control` finds the statements that change them; `host` starts and stops a server.
 
 mod backend;
 mod connection;
+mod control;
 mod core;
 mod extended;
 pub(crate) mod frontend;
 mod host;
+mod idle;
 mod log;
 mod login;
 mod portal;
@@ -36,7 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use dlock_runtime::{Probe, probes, reached, sometimes};
 use sha2::{Digest, Sha256};
-use sql::{Database, Now, Record, SessionId};
+use sql::{Database, Now, Record, SessionId, SqlError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
@@ -53,7 +56,7 @@ use connection::Connection;
 
 /// The probes of a server, file by file.
 pub(super) const PROBES: &[&[&Probe]] =
-    &[probe::ALL, connection::probe::ALL, extended::probe::ALL, login::probe::ALL, wait::probe::ALL];
+    &[probe::ALL, extended::probe::ALL, idle::probe::ALL, login::probe::ALL, wait::probe::ALL];
 
 /// The options of a server, the same in every life.
 #[derive(Clone, Debug)]
@@ -99,18 +102,24 @@ struct Shared<M> {
 
 impl<M: Machine> Server<M> {
     /// Starts a server with the data that its log holds.
+    ///
+    /// # Panics
+    ///
+    /// If the log does not fit: a server with a part of the data would mislead everyone, and a run has no
+    /// other way to end with an error. Its own log fits, as long as nothing else writes to the disk.
     fn new(options: Options, machine: M) -> Self {
         let log = Log::open(&machine);
         let restored = log.restore();
         sometimes!(machine, log_torn, restored.was_torn);
-        let records: Vec<Record> =
-            restored.records.iter().filter_map(|record| Record::from_bytes(record)).collect();
-        sometimes!(machine, rows_restored, !records.is_empty());
+        sometimes!(machine, rows_restored, !restored.records.is_empty());
         let mut database = Database::new();
-        if let Err(error) = database.replay(&records) {
-            // Its own log fits, as long as nothing else writes to the disk.
-            machine.refused_unknown(&format!("a log that does not fit ({error})"));
-        }
+        let failed = replay(&mut database, &restored.records).err();
+        assert!(
+            failed.is_none(),
+            "PANIC: the PostgreSQL server {} can't start from its log: {}",
+            machine.name(),
+            failed.map(|e| e.to_string()).unwrap_or_default()
+        );
         let watched = options.watch.as_ref().map(|watch| watch.table.clone());
         let core = Mutex::new(Core::new(database, log, watched));
         Self { shared: Arc::new(Shared { machine, options, core, has_records: Notify::new() }) }
@@ -210,6 +219,14 @@ impl<M: Machine> Server<M> {
         let name = self.machine().name();
         Sha256::digest(format!("{name} {} {} {purpose}", self.shared.options.life, session.0)).into()
     }
+}
+
+/// Applies the records of a log to a new database.
+fn replay(database: &mut Database, records: &[Vec<u8>]) -> Result<(), SqlError> {
+    let read = |record: &Vec<u8>| {
+        Record::from_bytes(record).ok_or_else(|| SqlError::new("XX000", "a record can't be read"))
+    };
+    database.replay(&records.iter().map(read).collect::<Result<Vec<_>, _>>()?)
 }
 
 impl<M> Server<M> {

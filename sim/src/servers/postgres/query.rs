@@ -6,6 +6,7 @@ use sql::{Database, Parsed, SqlError, Step, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection::{Connection, End, Failure};
+use super::control::Control;
 use super::core::Statement;
 use crate::world::machine::Machine;
 
@@ -13,8 +14,8 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
     /// Runs the statements of a text, up to the first that fails.
     pub(super) async fn query(&mut self, sql: &str) -> Result<(), End> {
         // The portal and the statement without a name end with a query.
-        self.portals.remove("");
-        self.statements.remove("");
+        self.objects.portals.remove("");
+        self.objects.statements.remove("");
         match Database::statements(sql) {
             Ok(statements) if statements.is_empty() => {
                 self.output.plain(b'I');
@@ -22,7 +23,7 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
                     self.error(error).await?;
                 }
             }
-            Ok(statements) => match self.run_all(&statements).await {
+            Ok(statements) => match self.run_all(&statements, &Control::all(sql)).await {
                 Ok(()) => {}
                 Err(Failure::Statement(error)) => {
                     self.error(error).await?;
@@ -34,14 +35,15 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
             Err(error) => {
                 let error = self.failed(error);
                 self.error(error).await?;
+                let _ = self.commit();
             }
         }
         self.ready().await
     }
 
-    async fn run_all(&mut self, statements: &[Parsed]) -> Result<(), Failure> {
+    async fn run_all(&mut self, statements: &[Parsed], controls: &[Control]) -> Result<(), Failure> {
         for (number, parsed) in statements.iter().enumerate() {
-            let tag = self.run_one(parsed).await?;
+            let tag = self.run_one(parsed, controls.get(number).unwrap_or(&Control::Other)).await?;
             // The last statement is complete when its transaction is.
             if number + 1 == statements.len() {
                 self.commit()?;
@@ -52,7 +54,7 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
     }
 
     /// Runs a statement and adds its rows. Returns its command tag.
-    async fn run_one(&mut self, parsed: &Parsed) -> Result<String, Failure> {
+    async fn run_one(&mut self, parsed: &Parsed, control: &Control) -> Result<String, Failure> {
         let id = self.session()?;
         let prepared = self.server.act(id, |core, _| core.database.prepare_parsed(id, parsed, &[]))?;
         if !prepared.parameters.is_empty() {
@@ -60,7 +62,7 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
         }
         let prepared = Arc::new(prepared);
         let statement = Statement { prepared: Arc::clone(&prepared), values: Arc::from([]) };
-        let (tag, rows) = self.result(statement).await?;
+        let (tag, rows) = self.result(statement, control).await?;
         if let Some(columns) = &prepared.columns {
             self.output.columns(columns, |_| 0);
         }
@@ -75,6 +77,7 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
     pub(super) async fn result(
         &mut self,
         statement: Statement,
+        control: &Control,
     ) -> Result<(String, Vec<Vec<Value>>), Failure> {
         match self.run(statement).await? {
             Step::Done { tag, rows, notices } => {
@@ -86,7 +89,11 @@ impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
                 self.may_have_set |= ["SET", "RESET", "DISCARD", "COMMIT", "ROLLBACK"]
                     .iter()
                     .any(|word| tag.starts_with(word));
-                Ok((tag, rows))
+                self.objects.apply(control, &tag).map_err(|error| self.failed(error))?;
+                match control {
+                    Control::Deallocate(None) => Ok(("DEALLOCATE ALL".to_owned(), rows)),
+                    _ => Ok((tag, rows)),
+                }
             }
             Step::Failed(error) => {
                 self.may_have_set = true;

@@ -197,9 +197,9 @@ impl Input {
                     return Err(SqlError::new("XX000", format!("unsupported jsonb version number {other}")));
                 }
             },
-            Type::Timestamptz => Value::Timestamptz(i64::from_be_bytes(self.take()?)),
-            Type::Timestamp => Value::Timestamp(i64::from_be_bytes(self.take()?)),
-            Type::Date => Value::Date(i32::from_be_bytes(self.take()?)),
+            Type::Timestamptz => Value::timestamptz(i64::from_be_bytes(self.take()?))?,
+            Type::Timestamp => Value::timestamp(i64::from_be_bytes(self.take()?))?,
+            Type::Date => Value::date(i32::from_be_bytes(self.take()?))?,
             Type::Interval => {
                 let micros = i64::from_be_bytes(self.take()?);
                 let days = i32::from_be_bytes(self.take()?);
