@@ -35,9 +35,16 @@ const CREATE: &str = "CREATE TABLE effect (id bigint GENERATED ALWAYS AS IDENTIT
 const INSERT: &str = "INSERT INTO effect (key, owner, token, seq, task) \
                       VALUES ($1::text, $2::text, $3::bigint, $4::bigint, $5::bigint)";
 
+/// After which the server ends a statement, and a transaction whose client is silent: the locks of a worker
+/// that is paused or cut off would stay.
+const TIMEOUT: &str = "5s";
+
 /// Returns the server, with the tables of the library and that of the effects.
 pub(super) fn host() -> PostgresHost {
     let host = MIGRATIONS.iter().fold(PostgresHost::new(), |host, (_, step)| host.preset(*step));
+    let host = ["statement_timeout", "idle_in_transaction_session_timeout"]
+        .into_iter()
+        .fold(host, |host, name| host.setting(name, TIMEOUT));
     host.preset(CREATE).watch(TABLE, emit_accepted)
 }
 
