@@ -122,7 +122,7 @@ impl From<PostgresError> for BackendError {
 ///
 /// Source: PostgreSQL, "Error Codes" (appendix A).
 fn is_passing(state: &str) -> bool {
-    // Connection, resources, operator, system; a row that is locked, and transactions that were idle too long.
+    // Connection, resources, operator, system; a row that is locked, a transaction that was idle too long.
     ["08", "53", "57", "58"].iter().any(|class| state.starts_with(class))
         || ["55P03", "25P03"].contains(&state)
 }

@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 use super::Server;
 use super::backend::Output;
 use super::frontend::{Frame, Frontend, FrontendError, Phase};
-use super::idle::Idle;
 use super::portal::Objects;
 use crate::world::machine::Machine;
 
@@ -65,6 +64,14 @@ pub(super) struct Connection<'a, M: Machine, S> {
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) wake: Arc<Notify>,
+}
+
+/// The end of a session that is idle for too long.
+#[derive(Debug)]
+pub(super) struct Idle {
+    /// The time on the monotonic clock, in nanoseconds.
+    pub(super) at: u64,
+    pub(super) error: SqlError,
 }
 
 /// Why a connection ends.

@@ -7,17 +7,9 @@ use futures_util::future::{Either, select};
 use sql::{SessionId, SqlError, TransactionStatus};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-use super::connection::{Connection, End, after, sleep_until, terminated};
+use super::connection::{Connection, End, Idle, after, sleep_until, terminated};
 use super::core::Interrupt;
 use crate::world::machine::Machine;
-
-/// The end of a session that is idle for too long.
-#[derive(Debug)]
-pub(super) struct Idle {
-    /// The time on the monotonic clock, in nanoseconds.
-    at: u64,
-    error: SqlError,
-}
 
 impl<M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'_, M, S> {
     /// Begins to count the time in which the session is idle. PostgreSQL does so when it says that it is
