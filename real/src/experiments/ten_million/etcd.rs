@@ -80,10 +80,11 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    /// Returns the locks removed a second, from the end of the last lease on; `None` if some stayed.
+    /// Returns the locks removed a second, from the end of the last lease on; `None` if some stayed, or if
+    /// less than a tenth was left then: the removal had kept up with the leases as they ended.
     pub(super) fn per_second(&self) -> Option<f64> {
         let (after, first) = (self.reclaimed_after_s?, self.samples.first()?);
-        Some(first.keys as f64 / after.max(1e-3))
+        (first.keys.saturating_mul(10) >= self.locks).then(|| first.keys as f64 / after.max(1e-3))
     }
 }
 
@@ -268,4 +269,21 @@ fn block_on<T>(work: impl Future<Output = Result<T, ExperimentError>>) -> Result
 
 fn failed(error: &dyn std::error::Error) -> ExperimentError {
     ExperimentError::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removal_that_kept_up_has_no_rate() {
+        let expiry = |keys| Expiry {
+            locks: 1000,
+            filled: 1000,
+            samples: vec![Left { at_s: 0.0, keys }],
+            reclaimed_after_s: Some(2.0),
+        };
+        assert_eq!(expiry(500).per_second(), Some(250.0));
+        assert_eq!(expiry(99).per_second(), None, "what was left says nothing about the others");
+    }
 }

@@ -155,28 +155,29 @@ fn expect_of_growth(section: &mut Section, each: &Held) {
 
 /// Says why the etcd is not filled as far as its memory allows, and on what the limit rests.
 fn beyond(each: &Held, expiry: &Expiry) -> Option<String> {
-    let (filled, removed) = (each.per_second, expiry.per_second().filter(|rate| *rate > 0.0)?);
     let (limit, here) = (by_memory(each)?, by_memory(each)? / each.members.max(1) as f64);
     if each.reached.is_empty() {
         return None;
     }
-    let minutes = |locks: f64, per_second: f64| locks / per_second / 60.0;
+    let minutes = |locks: f64, per_second: f64| format!("{:.0} minutes", locks / per_second / 60.0);
+    let times = |locks: f64| {
+        let removed = expiry.per_second().filter(|rate| *rate > 0.0);
+        let expire = removed.map(|rate| format!(" and {} to expire", minutes(locks, rate)));
+        format!("{} to fill{}", minutes(locks, each.per_second), expire.unwrap_or_default())
+    };
     let bytes = each
         .reached
         .iter()
         .map(|reached| format!("{:.0} after {} locks", reached.bytes_per_lock(), reached.locks));
     Some(format!(
-        "The fill ends there because a larger one takes too long: at {filled:.0} locks filled and {removed:.0} \
-         removed a second, as measured, {:.1} million would take {:.0} minutes to fill and {:.0} to expire. On \
-         this machine {} members share the memory, so that {:.1} million fit: {:.0} and {:.0} minutes. The bytes \
-         of memory for each lock, from which the limit is computed, were {}.",
+        "The fill ends there because a larger one takes too long: at the rates measured, {:.1} million locks \
+         would take {}. On this machine {} members share the memory, so that {:.1} million fit: {}. The bytes of \
+         memory for each lock, from which the limit is computed, were {}.",
         limit / 1e6,
-        minutes(limit, filled),
-        minutes(limit, removed),
+        times(limit),
         each.members,
         here / 1e6,
-        minutes(here, filled),
-        minutes(here, removed),
+        times(here),
         bytes.collect::<Vec<_>>().join(", "),
     ))
 }
@@ -211,12 +212,14 @@ fn limit(each: &Held) -> Option<String> {
 /// Says how long ended leases stayed, and how fast they went.
 fn removal(expiry: &Expiry) -> Option<String> {
     let (after, first) = (expiry.reclaimed_after_s?, expiry.samples.first()?);
+    let rate = expiry.per_second().map_or_else(
+        || ": here etcd removes locks as fast as their leases end".to_owned(),
+        |rate| format!(", {rate:.0} a second: waiters wait for so long"),
+    );
     Some(format!(
         "Of {} leases of etcd, {} still had their locks when the last one had ended, and the last lock went \
-         {after:.0} s later, {:.0} a second: waiters wait for so long.",
-        expiry.locks,
-        first.keys,
-        expiry.per_second()?,
+         {after:.0} s later{rate}.",
+        expiry.locks, first.keys,
     ))
 }
 
