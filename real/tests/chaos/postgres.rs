@@ -1,6 +1,5 @@
 //! The long run with ticks and jobs on PostgreSQL: its plan strikes the database, and each task takes effect
 //! once.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::Command;
 use std::time::Duration;

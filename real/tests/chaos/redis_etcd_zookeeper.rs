@@ -1,6 +1,5 @@
 //! The long run, shortened: it has violations without fencing and none with it. Its judgement excuses only
 //! verdicts that a fault explains.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! The experiments on live servers, at a small size: each gives the expected findings, and altered findings
 //! are not as expected.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,4 @@
 //! The open load and the filling with locks, on live servers.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! Experiments 4, 5, 7, 10, 11 and 13, at a size too small for meaningful figures.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use serde_json::Value;
 

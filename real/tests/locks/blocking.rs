@@ -1,5 +1,4 @@
 //! The blocking facade on a live Redis.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::thread;
 use std::time::Duration;

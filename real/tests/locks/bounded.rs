@@ -1,6 +1,5 @@
 //! Locks with a limit of their waiters on live servers: one more is refused at once, a place is free once its
 //! waiter has left or died, and waiters are served in order.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -1,6 +1,5 @@
 //! A cron on live servers: each tick is committed once, whatever the runners, their clocks and their pauses
 //! do. With the resource as the guarded side on each lock system, and in transactions on PostgreSQL.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};

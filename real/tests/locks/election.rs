@@ -1,6 +1,5 @@
 //! Elections on live servers: leaders follow each other in growing terms, observers see them in order, and a
 //! leader that stands still is replaced.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! The published examples on live servers, run by the commands in their first lines; those of `sim` on
 //! simulated ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

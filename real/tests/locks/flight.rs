@@ -1,6 +1,5 @@
 //! Single-flight on live servers, with the results in the guarded resource: one computes, the others wait; a
 //! failure is shared; who is replaced stores nothing.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,6 +1,5 @@
 //! A job queue on a live Redis, with the resource as the guarded side: each job is committed once, by the
 //! worker with the latest claim.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,4 @@
 //! A job queue in a table of PostgreSQL: each job is committed once, by the worker with the latest claim.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::time::Duration;
 

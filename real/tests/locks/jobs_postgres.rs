@@ -1,7 +1,6 @@
 //! `PostgresJobs` on a live PostgreSQL: parts commit with the rows of the worker, a failing job dies after
 //! its last attempt, a worker that has lost its claim commits nothing, and a restart of the server is
 //! survived.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a live test, which fails by panicking")]
 
 use std::time::Duration;
 

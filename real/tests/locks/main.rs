@@ -1,7 +1,13 @@
-//! The locks of `dlock` and what stands on them (semaphores, readers, elections, queues, crons, jobs), on live
-//! servers, as one program: a program for each file would be linked for each.
+//! The locks of `dlock` and what stands on them (semaphores, readers, elections, queues, crons, jobs), on
+//! live servers, as one program: a program for each file would be linked for each.
 //!
 //! No test here may change the state of the process: the global subscriber, metrics recorder or environment.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and is the client or the server that it needs"
+)]
 
 #[path = "../../../dlock/runtime/tests/support/certificates.rs"]
 mod certificates;

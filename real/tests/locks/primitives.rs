@@ -1,7 +1,6 @@
 //! `--primitive` and `--tokens` of `worker` and `contend`, on a live Redis: each primitive does its rounds,
 //! the audit finds nothing to say, tokens come from the source that is named, and what can't be done is
 //! refused with a reason.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a live test, which fails by panicking")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

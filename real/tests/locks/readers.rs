@@ -1,6 +1,5 @@
 //! Locks for readers and a writer on live servers: readers together, a writer alone, and served however many
 //! readers come.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,6 +1,5 @@
 //! The reentrant lock on live servers: sections of one scope share a token, and others wait until the last of
 //! them has left.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! Locks of users who have the rights that docs/rights.md states and no others, on live servers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::time::Duration;
 

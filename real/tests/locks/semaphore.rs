@@ -1,5 +1,4 @@
 //! Semaphores on live servers: no more holders than permits, tokens of their own, and permits that come free.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

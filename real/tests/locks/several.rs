@@ -1,6 +1,5 @@
 //! Several keys at once on live servers: clients that name the same keys in opposite orders never wait for
 //! each other, and a key that is taken leaves the others free.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! Shared counters on a live Redis Cluster of one node, which refuses a script whose keys lie in different
 //! slots: the tokens of each key grow, and few counters stay behind.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! The resource closes the connections of clients that send no request, or half of one.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "the test is the client")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,5 @@
 //! Locks on a live Valkey 9: leases are renewed and released by the server's own commands, and by scripts
 //! where a user may not run these; each connection finds out for itself.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::disallowed_methods,
-    reason = "a test fails by panicking, and waits for live servers in real time"
-)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;

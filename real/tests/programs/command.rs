@@ -1,5 +1,4 @@
 //! The `real` command: its output, its exit codes and errors, and the processes and files that it leaves.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

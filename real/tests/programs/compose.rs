@@ -1,6 +1,5 @@
 //! The servers in Docker: their versions are pinned, they are open on this machine only, and docs/live.md
 //! names them beside the versions on which the tests run.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

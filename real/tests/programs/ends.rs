@@ -1,6 +1,5 @@
 //! The ends of commands on live servers: a signal gives the report so far and frees the locks, and a command
 //! that has checked nothing, or failed, is no success.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs::{self, File};
 use std::net::TcpListener;

@@ -1,6 +1,5 @@
 //! etcd after a restore from a backup: its revision is behind what the resource has seen. docs/runbook.md
 //! says what to do: raise it by writes, or restore with a raised revision.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
 //! tshark reads the packet captures of simulated runs: it resolves the addresses, dissects all protocols, and
 //! finds nothing malformed. Redis and HTTP need no hint, the others `tools/wireshark/dlock.lua`.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

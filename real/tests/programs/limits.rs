@@ -1,5 +1,4 @@
 //! Numbers beyond all limits are refused at once, with the limit.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::Command;
 

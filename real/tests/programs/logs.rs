@@ -1,5 +1,4 @@
 //! Logs: the events of a command on standard error, as `RUST_LOG` asks, with or without a history.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;

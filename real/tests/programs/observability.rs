@@ -1,6 +1,5 @@
 //! The dashboard and the alerts of `real/observability/`, against a live Prometheus: every query has data
 //! from programs that run.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;

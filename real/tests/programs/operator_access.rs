@@ -1,6 +1,5 @@
 //! `inspect`, `clear`, `raise`, `worker` and `contend` on servers that are named by URL, over TLS and with
 //! logins. No password appears in what they print or record.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;

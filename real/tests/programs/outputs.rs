@@ -1,7 +1,6 @@
 //! Outputs are tried before the work, never replace an input, and are named; a history belongs to one run.
 //!
 //! No test here needs a server: a command that goes wrong as expected has started none.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::os::unix::fs::symlink;

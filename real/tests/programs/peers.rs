@@ -1,5 +1,4 @@
 //! The comparison with other locks, at a size too small for meaningful figures.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::{Command, Output};
 

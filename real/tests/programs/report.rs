@@ -1,6 +1,5 @@
 //! The pages of the experiments and of the comparison, and the table of the guide: the committed ones agree
 //! with the committed results, and other results give other ones.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

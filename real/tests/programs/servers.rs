@@ -1,5 +1,4 @@
 //! Servers as child processes: ready when started, gone when dropped.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a live test, which fails by panicking")]
 
 use std::path::Path;
 use std::time::Duration;

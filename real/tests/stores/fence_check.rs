@@ -1,7 +1,5 @@
 //! The check of the fence in a user's transaction, on live servers: PostgreSQL with both clients, and
 //! MariaDB.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "connections run as tasks of their own")]
 
 use dlock::FencingToken;
 use fence::{

@@ -1,8 +1,6 @@
 //! Crashes and partitions at every step of a transaction with the check of the fence: all of it stands or
 //! nothing does, the fence never goes back, and a stale writer is refused. On live servers: PostgreSQL with
 //! both clients, and MariaDB.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "connections run as tasks of their own")]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! The examples of `fence` on live servers, run by the commands in their first lines.
-#![allow(clippy::unwrap_used, reason = "a live test")]
 
 use std::path::Path;
 

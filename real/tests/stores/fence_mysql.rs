@@ -1,7 +1,5 @@
 //! The check of the fence where MySQL differs from PostgreSQL, on a live MariaDB: implicit commits, locks of
 //! gaps, timeouts, collations, truncation.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "connections run as tasks of their own")]
 
 use dlock::FencingToken;
 use fence::{

@@ -1,6 +1,4 @@
 //! The example `seat_refund`, killed at every step of the late buyer: it is refunded exactly once.
-#![allow(clippy::unwrap_used, reason = "a live test")]
-#![allow(clippy::disallowed_methods, reason = "connections run as tasks of their own")]
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;

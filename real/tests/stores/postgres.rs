@@ -1,6 +1,4 @@
 //! The PostgreSQL store against the store in memory, against itself, and after a crash.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "writers race as tasks of their own")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! The proxy's links under a real lock on a real Redis: slow, cut in one direction, reset.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! The guards of `real resource`, as a process: jumps of tokens, operators, bearer tokens, rates and
 //! connections.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

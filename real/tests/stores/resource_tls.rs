@@ -1,5 +1,4 @@
 //! The resource over TLS: the programs, and who is refused with which words.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,5 @@
 //! Stores that several processes share: a bucket on a live server, which is first proved to be atomic, and a
 //! folder of files.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "rivals race as tasks and threads of their own")]
 
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,6 +1,5 @@
 //! Jobs and ticks in tables of PostgreSQL when the worker's connection is lost at any request: the task and
 //! its rows are committed together, and it runs again only if its commit was not acknowledged.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "a live test")]
 
 use std::error::Error;
 use std::time::Duration;
