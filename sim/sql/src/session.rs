@@ -46,7 +46,7 @@ pub(crate) struct Session {
     /// While a transaction is open: the settings before it, and those that its commit keeps.
     pub(crate) settings_before: Option<(Settings, Settings)>,
     pub(crate) block: Block,
-    /// Whether the statement that runs is one of several of a simple query: they are an implicit block.
+    /// True if the statement that runs is one of several of a simple query: they are an implicit block.
     pub(crate) is_one_of_several: bool,
     pub(crate) savepoints: Vec<Savepoint>,
     /// The modes of the transaction that has failed, for `ROLLBACK AND CHAIN`.

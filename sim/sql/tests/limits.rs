@@ -1,4 +1,4 @@
-//! What is too large or too deep, and settings of sessions.
+//! Values and statements that are too large or too deep, and settings of sessions.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

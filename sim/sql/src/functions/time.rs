@@ -150,7 +150,7 @@ fn truncate(args: &[Value]) -> Result<Value, SqlError> {
     };
     let start = match *micros {
         i64::MIN | i64::MAX => *micros,
-        // What does not fit lies before the first point in time.
+        // A time that does not fit is before the first one that PostgreSQL knows.
         _ => date::timestamp_in_range(start.unwrap_or(i64::MIN + 1))?,
     };
     Ok(match value {

@@ -20,7 +20,7 @@ impl Binder<'_> {
             E::IsNotNull(inner) => {
                 let is_known = |part| Expr::call(Op::Not, vec![Expr::call(Op::IsNull, vec![part])]);
                 Ok(match self.expr(inner)?.expr {
-                    // Of a row: whether none of its fields is NULL.
+                    // A row is not null if none of its fields is.
                     Expr::Call { op: Op::Row, args } => {
                         boolean(Op::And, args.into_iter().map(is_known).collect())
                     }

@@ -1,4 +1,4 @@
-//! How deep the tree of a statement gets, seen from its tokens.
+//! The depth of a statement's tree, computed from its tokens.
 //!
 //! The parser makes a tree of `a OR b OR c …` whose depth is the number of operators, and a tree that is too
 //! deep can't even be dropped without the stack overflowing: so it is measured before it is made.
@@ -15,7 +15,7 @@ const CONNECTIVE: usize = 4;
 /// The most that a statement may cost.
 const COST_MAX: usize = 4000;
 
-/// What stands between two parentheses.
+/// The tokens between two parentheses, counted.
 #[derive(Default)]
 struct Level {
     /// The operators since the last beginning of an operand of `AND` or `OR`, and the most of them.
@@ -25,7 +25,7 @@ struct Level {
     connectives_max: usize,
     /// Operators between queries.
     sets: usize,
-    /// Whether the last word was `DISTINCT`: the `FROM` behind it belongs to `IS DISTINCT FROM`.
+    /// True if the last word was `DISTINCT`: the `FROM` behind it belongs to `IS DISTINCT FROM`.
     was_distinct: bool,
     /// The most that one pair of parentheses within it costs.
     inner: usize,

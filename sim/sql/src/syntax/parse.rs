@@ -19,7 +19,7 @@ pub struct Parsed {
     pub(crate) text: Arc<str>,
     /// The text of this statement.
     pub(crate) sql: Arc<str>,
-    /// Whether the query has other statements, with which it runs in one implicit block.
+    /// True if the query has other statements, with which it runs in one implicit block.
     pub(crate) is_one_of_several: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Statements that change which prepared statements, portals and savepoints a session has, read from their
 //! text: the connection keeps these, and the database does not know them.
 
-/// What a statement does to them once it has succeeded.
+/// The change that a statement makes to them once it has succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Control {
     /// Drops a prepared statement; `None` for all.
