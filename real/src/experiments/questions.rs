@@ -108,8 +108,8 @@ const ALL: [Question; 13] = [
     Question {
         question: "Who is served next?",
         experiment: 5,
-        answer: "On etcd and ZooKeeper the first, elsewhere anybody; pairs served in the wrong order",
-        figures: &[("pairs were served in the wrong order", " pairs were")],
+        answer: "On etcd and ZooKeeper the first, elsewhere anybody",
+        figures: &[(", and one waiter saw", ", and one waiter saw")],
         evidence: "[experiment 5](experiments.md#5-fairness-order-of-arrival-order-of-grant), \
                    [redis-crowd](../seeds/redis-crowd.toml), [redlock-crowd](../seeds/redlock-crowd.toml); with \
                    a limit of waiters Redis keeps their order: [bounded-pause](../seeds/bounded-pause.toml)",
@@ -166,7 +166,7 @@ const ALL: [Question; 13] = [
         question: "Is a conditional update better than a lock?",
         experiment: 11,
         answer: "While conflicts are rare and a try is cheap, as *The Computing Series* has it",
-        figures: &[("an update under the lock serves more", ", and its slowest")],
+        figures: &[("an update under the lock serves more", WHOLE)],
         evidence: "[experiment 11](experiments.md#11-conditional-updates-against-a-lock); no update is lost \
                    either way: [cas-high-contention](../seeds/cas-high-contention.toml), \
                    [under the lock](../seeds/cas-high-contention-locked.toml)",
