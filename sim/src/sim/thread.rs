@@ -60,8 +60,12 @@ pub(super) fn call_borrowing<T: Send>(
     })
 }
 
+/// The stack of a run, in bytes: as large as that of a main thread on Linux. Futures that are compiled
+/// without optimisation take more than the 2 MiB of other threads.
+const STACK: usize = 8 << 20;
+
 fn named() -> Builder {
-    Builder::new().name("run".to_owned())
+    Builder::new().name("run".to_owned()).stack_size(STACK)
 }
 
 fn begin(seed: u64, limit: Duration) -> (Watch, End) {

@@ -11,10 +11,10 @@ use super::escape::{self, Sight, Watched};
 /// Ignored by default, and used by no library here.
 const SIGNAL: c_int = libc::SIGURG;
 
-/// The real time between two looks for the handler's answer, and their number. The handler has none if it
-/// waits for a lock that the thread itself holds.
+/// The real time between two looks for the handler's answer, and their number: reading the lines of a large
+/// program takes seconds. The handler has no answer if it waits for a lock that the thread itself holds.
 const LOOK: Duration = Duration::from_millis(10);
-const LOOKS: usize = 300;
+const LOOKS: usize = 6_000;
 
 /// Says that the run of `watched` is on this thread, for [`look`].
 pub(crate) fn begin(watched: &Watched) {
@@ -52,11 +52,11 @@ fn install() {
 }
 
 /// Notes what the thread does. It allocates, which a handler should not: the run has failed already, and
-/// [`look`] does not wait for ever.
+/// [`look`] does not wait for ever. A panic would abort the program.
 extern "C" fn on_signal(_: c_int) {
     // SAFETY: the pointer is valid for this thread.
     let errno = unsafe { *libc::__errno_location() };
-    escape::note_sight();
+    let _ = std::panic::catch_unwind(escape::note_sight);
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }

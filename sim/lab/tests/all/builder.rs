@@ -48,6 +48,17 @@ fn the_seed_determines_the_run() {
 }
 
 #[test]
+fn a_process_may_use_the_stack_of_a_main_thread() {
+    let mut sim = Sim::new(1);
+    sim.process("a", |process: Process| async move {
+        let mut bytes = [0; 3 << 20];
+        std::hint::black_box::<&mut [u8]>(&mut bytes);
+        process.point("used");
+    });
+    assert_eq!(points(&sim.run().unwrap().trace()), ["used"]);
+}
+
+#[test]
 fn a_fault_strikes_at_a_point_named_in_code() {
     let mut sim = Sim::new(1);
     let pause = Pause { process: "client".into(), lasts: Some(Span::from_secs(5)) };
