@@ -63,18 +63,46 @@ fn install() {
     INSTALLED.get_or_init(|| run("npm", "npm nodejs", &["ci", "--no-audit", "--no-fund"]));
 }
 
-#[test]
-fn pages_are_whole_in_a_browser() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+/// Returns an empty folder of this name.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
-    PAIRS.iter().for_each(|name| write(&folder, name, &[Arm::Unfenced, Arm::Fenced]));
-    SINGLE.iter().for_each(|name| write(&folder, name, &[Arm::Unfenced]));
-    let figure = std::fs::read_to_string(root().join("docs/figures/gc-pause.svg")).unwrap();
-    std::fs::write(folder.join("figure.svg"), figure).unwrap();
+    folder
+}
+
+/// Checks all pages in the folder.
+fn check(folder: &Path) {
     install();
     run("pdftotext", "poppler-utils", &["-v"]);
     run("node", "nodejs", &["check.mjs", folder.to_str().unwrap()]);
+}
+
+/// Checks the pages of these schedules.
+fn check_pairs(name: &str, pairs: &[&str]) {
+    let folder = folder(name);
+    pairs.iter().for_each(|name| write(&folder, name, &[Arm::Unfenced, Arm::Fenced]));
+    check(&folder);
+}
+
+// Two tests, so that two processors share what takes minutes.
+#[test]
+fn pages_of_two_runs_are_whole_in_a_browser() {
+    check_pairs("pages-of-two", &PAIRS[..PAIRS.len() / 2]);
+}
+
+#[test]
+fn further_pages_of_two_runs_are_whole_in_a_browser() {
+    check_pairs("further-pages", &PAIRS[PAIRS.len() / 2..]);
+}
+
+#[test]
+fn pages_of_one_run_are_whole_in_a_browser() {
+    let folder = folder("pages-of-one");
+    SINGLE.iter().for_each(|name| write(&folder, name, &[Arm::Unfenced]));
+    let figure = std::fs::read_to_string(root().join("docs/figures/gc-pause.svg")).unwrap();
+    std::fs::write(folder.join("figure.svg"), figure).unwrap();
+    check(&folder);
 }
 
 #[test]
