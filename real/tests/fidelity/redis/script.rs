@@ -179,32 +179,27 @@ pub(crate) fn run(script: &Script, servers: Servers, tally: &Tally) -> Verdict {
                 run.may_have_table |= fields::makes_table(&words);
                 let (expired, table) = (run.may_have_expired, run.may_have_table);
                 let closeness = run.clients[client].closeness(&words, &live, expired, table);
-                run.judge(
-                    client,
-                    &command.to_string(),
-                    closeness.agree(&live, &simulated),
-                    &live,
-                    &simulated,
-                );
                 run.succeeded.extend(kinds(command, &live));
                 if live.0.is_empty() || words[0].eq_ignore_ascii_case(b"quit") {
                     run.clients[client] = Client::connect(servers);
                 }
+                let agree = closeness.agree(&live, &simulated);
+                run.judge(client, command.to_string(), agree, [live, simulated]);
             }
             Step::Say(request) => {
                 let (live, simulated) = run.clients[client].say(request.as_bytes());
-                let shown = format!("(bytes) {}", request.escape_default());
-                run.judge(client, &shown, live == simulated, &live, &simulated);
                 if live.is_error() {
                     run.clients[client] = Client::connect(servers);
                 }
+                let shown = format!("(bytes) {}", request.escape_default());
+                run.judge(client, shown, live == simulated, [live, simulated]);
             }
         }
         if run.is_late() {
             return Verdict::Late;
         }
         if run.is_different {
-            return Verdict::Different(run.transcript);
+            return Verdict::Different(run.transcript());
         }
     }
     run.succeeded.iter().for_each(|kind| tally.count(kind));
@@ -217,8 +212,7 @@ struct Run {
     start: Instant,
     start_ms: i64,
     waits: u32,
-    /// The requests and replies so far.
-    transcript: String,
+    said: Vec<Said>,
     is_different: bool,
     may_have_expired: bool,
     /// A text may have been too long for the compact encoding of a hash, which keeps the order of fields, or
@@ -240,7 +234,7 @@ impl Run {
             start: Instant::now(),
             start_ms: unix_ms(),
             waits: 0,
-            transcript: String::new(),
+            said: Vec::new(),
             is_different: false,
             may_have_expired: false,
             may_have_table: false,
@@ -252,21 +246,50 @@ impl Run {
         self.waits += 1;
         self.may_have_expired = true;
         std::thread::sleep((self.start + WAIT * self.waits).saturating_duration_since(Instant::now()));
-        let _ = writeln!(self.transcript, "          (wait {} ms)", WAIT.as_millis());
+        self.said.push(Said::Wait);
     }
 
     fn is_late(&self) -> bool {
         self.start.elapsed() > WAIT * self.waits + LATE
     }
 
-    fn judge(&mut self, client: usize, request: &str, agree: bool, live: &Reply, simulated: &Reply) {
-        let _ = writeln!(self.transcript, "client {}: {request}", client + 1);
-        let _ = match agree {
-            true => writeln!(self.transcript, "          {live}"),
-            false => writeln!(self.transcript, "  live:      {live}\n  simulated: {simulated}"),
-        };
+    fn judge(&mut self, client: usize, request: String, agree: bool, replies: [Reply; 2]) {
         self.is_different |= !agree;
+        self.said.push(Said::Request { client, request, agree, replies });
     }
+
+    fn transcript(&self) -> String {
+        let mut text = String::new();
+        for said in &self.said {
+            let _ = match said {
+                Said::Wait => writeln!(text, "          (wait {} ms)", WAIT.as_millis()),
+                Said::Request { client, request, agree: true, replies: [live, _] } => {
+                    writeln!(text, "client {}: {request}\n          {live}", client + 1)
+                }
+                Said::Request { client, request, agree: false, replies: [live, simulated] } => {
+                    writeln!(
+                        text,
+                        "client {}: {request}\n  live:      {live}\n  simulated: {simulated}",
+                        client + 1
+                    )
+                }
+            };
+        }
+        text
+    }
+}
+
+/// A step that was taken. It is written out for a script that shows a difference: a long reply takes longer
+/// than [`LATE`].
+enum Said {
+    Wait,
+    /// With the replies of the live server and of the simulated one.
+    Request {
+        client: usize,
+        request: String,
+        agree: bool,
+        replies: [Reply; 2],
+    },
 }
 
 /// Returns the kinds under which a reply is counted; none unless it is a success.

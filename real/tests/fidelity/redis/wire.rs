@@ -56,6 +56,10 @@ impl fmt::Display for Reply {
 pub(crate) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
+    /// How much of `received` is known to belong to the reply that it begins with.
+    read: usize,
+    /// The values of that reply that must still come, as far as is known.
+    missing: i64,
 }
 
 impl Connection {
@@ -63,7 +67,7 @@ impl Connection {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
-        Ok(Self { stream, received: Vec::new() })
+        Ok(Self { stream, received: Vec::new(), read: 0, missing: 1 })
     }
 
     /// Sends a request and returns its reply.
@@ -106,16 +110,27 @@ impl Connection {
 
     fn reply(&mut self) -> io::Result<Reply> {
         loop {
-            if let Some(end) = end(&self.received, 0) {
-                let rest = self.received.split_off(end);
-                return Ok(Reply(std::mem::replace(&mut self.received, rest)));
+            while self.missing > 0
+                && let Some((end, items)) = value(&self.received, self.read)
+            {
+                (self.read, self.missing) = (end, self.missing + items - 1);
+            }
+            if self.missing == 0 {
+                return Ok(self.take(self.read));
             }
             let mut piece = [0; 4096];
             match self.stream.read(&mut piece)? {
-                0 => return Ok(Reply(std::mem::take(&mut self.received))),
+                0 => return Ok(self.take(self.received.len())),
                 count => self.received.extend_from_slice(&piece[..count]),
             }
         }
+    }
+
+    /// Returns what was received up to `end`, and begins with the next reply.
+    fn take(&mut self, end: usize) -> Reply {
+        (self.read, self.missing) = (0, 1);
+        let rest = self.received.split_off(end);
+        Reply(std::mem::replace(&mut self.received, rest))
     }
 }
 
@@ -130,22 +145,22 @@ pub(crate) fn request(words: &[Vec<u8>]) -> Vec<u8> {
     request
 }
 
-/// Returns the end of the reply that begins at `start`; `None` if it is not complete.
-fn end(bytes: &[u8], start: usize) -> Option<usize> {
+/// Returns the end of the value that begins at `start`, without the values it contains, and their number;
+/// `None` if it is not complete.
+fn value(bytes: &[u8], start: usize) -> Option<(usize, i64)> {
     let rest = bytes.get(start..)?;
     let line = rest.windows(2).position(|pair| pair == b"\r\n")?;
     let next = start + line + 2;
     let length = || std::str::from_utf8(&rest[1..line]).ok()?.parse::<i64>().ok();
-    let items = match rest[0] {
+    match rest[0] {
         b'$' | b'=' | b'!' => {
             // A negative length means null.
-            let Ok(size) = usize::try_from(length()?) else { return Some(next) };
+            let Ok(size) = usize::try_from(length()?) else { return Some((next, 0)) };
             let end = next + size + 2;
-            return (bytes.len() >= end).then_some(end);
+            (bytes.len() >= end).then_some((end, 0))
         }
-        b'*' | b'~' | b'>' => length()?,
-        b'%' => 2 * length()?,
-        _ => 0,
-    };
-    (0..items).try_fold(next, |at, _| end(bytes, at))
+        b'*' | b'~' | b'>' => Some((next, length()?.max(0))),
+        b'%' => Some((next, 2 * length()?.max(0))),
+        _ => Some((next, 0)),
+    }
 }
