@@ -15,6 +15,7 @@ pub mod clock;
 pub mod contend;
 pub mod experiments;
 pub mod faults;
+pub mod fidelity;
 pub mod fill;
 pub mod judgement;
 pub mod lab;

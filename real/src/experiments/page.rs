@@ -1,5 +1,5 @@
 //! The pages of the results: that of all experiments, that of the long runs, and that of the comparison with
-//! other libraries; and a table of the guide.
+//! other libraries; and the tables of two other pages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::one_machine::{MeasuredError, OneMachine};
 use super::{ALL, ExperimentError, Registered, objectives, questions};
 use crate::chaos::{self, ChaosPageError};
+use crate::fidelity::{self, FidelityError};
 use crate::lab::fleet::PERSISTENCE;
 use crate::lab::{LabError, keep_text};
 use crate::peers::{PeersPageError, stored_page};
@@ -17,15 +18,19 @@ const PAGE: &str = "experiments.md";
 const LONG_RUNS: &str = "chaos.md";
 const PEERS: &str = "peers.md";
 
-/// The guide: the table of the lab's questions stands between these two lines.
+/// Pages with a table between two lines: the lab's questions, and the long comparisons with live servers.
 const GUIDE: &str = "decide.md";
+const FIDELITY: &str = "fidelity.md";
 const BEGIN: &str = "<!-- `report` makes this table from the results -->\n";
 const END: &str = "<!-- end -->\n";
 
 /// The folder of the reports of the long runs, in that of the results.
 const CHAOS: &str = "chaos";
 
-/// The file of the comparison's results there.
+/// The folder of the results of the long comparisons with live servers.
+const COMPARED: &str = "fidelity";
+
+/// The file of the results of the comparison with other libraries.
 const COMPARISON: &str = "peers.json";
 
 /// Why the page can't be made.
@@ -51,12 +56,15 @@ pub enum PageError {
     /// The results of the comparison are invalid.
     #[error(transparent)]
     Peers(#[from] PeersPageError),
-    /// The guide has no place for its table.
+    /// The results of the comparisons with live servers are invalid.
+    #[error(transparent)]
+    Fidelity(#[from] FidelityError),
+    /// A page has no place for its table.
     #[error(
-        "{}: there is no table between the lines {:?} and {:?}: put them where the lab's questions belong",
+        "{}: there is no table between the lines {:?} and {:?}: put them where it belongs",
         .path.display(), BEGIN.trim(), END.trim()
     )]
-    Guide {
+    NoPlace {
         /// The file.
         path: PathBuf,
     },
@@ -69,13 +77,14 @@ pub enum PageError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     files: BTreeMap<String, String>,
-    /// The table of the guide.
-    questions: String,
+    /// The tables of other pages, by the names of these.
+    tables: BTreeMap<&'static str, String>,
 }
 
 impl Page {
     /// Makes the page of the experiments from the files `experiment-N.json` in the folder `results`, that of
-    /// the long runs from the files in its folder `chaos`, and that of the comparison from `peers.json`.
+    /// the long runs from the files in its folder `chaos`, that of the comparison from `peers.json`, and the
+    /// table of the comparisons with live servers from the files in its folder `fidelity`.
     ///
     /// # Errors
     ///
@@ -110,14 +119,18 @@ impl Page {
             machines.add(&comparison, &fs::read_to_string(&comparison).unwrap_or_default())?;
             files.insert(PEERS.to_owned(), text);
         }
-        Ok(Self { files, questions: questions::table(&chapters) })
+        let mut tables = BTreeMap::from([(GUIDE, questions::table(&chapters))]);
+        if let Some(table) = fidelity::table(&results.join(COMPARED))? {
+            tables.insert(FIDELITY, table);
+        }
+        Ok(Self { files, tables })
     }
 
-    /// Writes the page into `folder`, and its table into the guide there, if there is one; returns the files.
+    /// Writes the page into `folder`, and its tables into the other pages that are there; returns the files.
     ///
     /// # Errors
     ///
-    /// [`PageError::File`] and [`PageError::Guide`].
+    /// [`PageError::File`] and [`PageError::NoPlace`].
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
         let write = |(name, text): (&String, &String)| {
             let path = folder.join(name);
@@ -125,16 +138,19 @@ impl Page {
             Ok(path)
         };
         let mut written: Vec<_> = self.files.iter().map(write).collect::<Result<_, PageError>>()?;
-        let guide = folder.join(GUIDE);
-        if let Ok(text) = fs::read_to_string(&guide) {
-            let text = self.with_table(&text).ok_or_else(|| PageError::Guide { path: guide.clone() })?;
-            keep_text(&text, &guide)?;
-            written.push(guide);
+        for (name, table) in &self.tables {
+            let path = folder.join(name);
+            if let Ok(text) = fs::read_to_string(&path) {
+                let text =
+                    with_table(&text, table).ok_or_else(|| PageError::NoPlace { path: path.clone() })?;
+                keep_text(&text, &path)?;
+                written.push(path);
+            }
         }
         Ok(written)
     }
 
-    /// Returns the files in `folder` that differ from this page, and the guide there if its table does.
+    /// Returns the files in `folder` that differ from this page, and the other pages there whose tables do.
     pub fn differing(&self, folder: &Path) -> Vec<PathBuf> {
         let is_other = |(name, text): (&String, &String)| {
             let path = folder.join(name);
@@ -142,21 +158,21 @@ impl Page {
             (!same).then_some(path)
         };
         let mut differing: Vec<_> = self.files.iter().filter_map(is_other).collect();
-        let guide = folder.join(GUIDE);
-        if let Ok(text) = fs::read_to_string(&guide)
-            && self.with_table(&text).as_ref() != Some(&text)
-        {
-            differing.push(guide);
-        }
+        let has_other = |(name, table): (&&str, &String)| {
+            let path = folder.join(name);
+            let text = fs::read_to_string(&path).ok()?;
+            (with_table(&text, table).as_ref() != Some(&text)).then_some(path)
+        };
+        differing.extend(self.tables.iter().filter_map(has_other));
         differing
     }
+}
 
-    /// Returns the guide with this table in its place; `None` if it has no place for it.
-    fn with_table(&self, guide: &str) -> Option<String> {
-        let (head, rest) = guide.split_once(BEGIN)?;
-        let (_, tail) = rest.split_once(END)?;
-        Some(format!("{head}{BEGIN}\n{}\n{END}{tail}", self.questions))
-    }
+/// Returns a page with this table in its place; `None` if it has no place for it.
+fn with_table(page: &str, table: &str) -> Option<String> {
+    let (head, rest) = page.split_once(BEGIN)?;
+    let (_, tail) = rest.split_once(END)?;
+    Some(format!("{head}{BEGIN}\n{table}\n{END}{tail}"))
 }
 
 fn head() -> String {

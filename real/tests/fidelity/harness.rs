@@ -6,6 +6,8 @@ use std::fmt::Debug;
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+use real::fidelity::Comparison;
+use real::lab::{Machine, Software};
 
 /// The result of one script on both servers.
 pub(crate) enum Verdict {
@@ -64,7 +66,7 @@ pub(crate) fn compare_all<T: Debug, S: Strategy<Value = T>>(
 }
 
 /// Runs `scripts` scripts, or as many as `SCRIPTS` says, and fails with the shortest one that shows a
-/// difference.
+/// difference. The result is kept in the folder that RESULTS names, for the page.
 pub(crate) fn compare<T: Debug>(
     system: &str,
     scripts: u32,
@@ -105,7 +107,10 @@ fn compare_from<T: Debug>(
         }
     });
     match outcome {
-        Ok(()) => println!("{cases} scripts on {system}, {} more were late", late.get()),
+        Ok(()) => {
+            println!("{cases} scripts on {system}, {} more were late", late.get());
+            keep(system, cases, late.get(), seed);
+        }
         Err(TestError::Fail(..)) => panic!(
             "the simulated {system} differs from the live one:\n\n{}\nreplay it: SEED={seed} SCRIPTS={cases} \
              cargo test --workspace --test fidelity {system}",
@@ -113,6 +118,12 @@ fn compare_from<T: Debug>(
         ),
         Err(TestError::Abort(why)) => panic!("{system}: {} scripts were late: {why}", late.get()),
     }
+}
+
+fn keep(name: &str, scripts: u32, late: u32, seed: u64) {
+    let Some(folder) = std::env::var_os("RESULTS") else { return };
+    let (name, machine, software) = (name.to_owned(), Machine::this(), Software::this());
+    Comparison { name, scripts, late, seed, machine, software }.keep(folder.as_ref()).unwrap();
 }
 
 fn number(variable: &str) -> Option<u64> {
