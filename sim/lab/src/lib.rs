@@ -23,5 +23,5 @@ pub use laboratory::{
     Arm, Correct, Cron, Etcd, Lab, LabScene, MissedMode, Options, Persistence, Point, ProcessKind, ReadMode,
     Recipe, Redis, ReleaseMode, Resource, Store, StoredLock, System, TickError, TickRecord, TickStore,
     Tokens, Version, Waiting, Worker, WorkerMode, Workplace, draw, draw_class, draw_for, excused, load,
-    parse, run, schedule, small, validate, wire,
+    parse, run, schedule, small, small_with_keys, validate, wire,
 };

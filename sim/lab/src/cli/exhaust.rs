@@ -1,11 +1,12 @@
 //! `exhaust`: runs every placement of a few faults in a small workload, and prints the claim.
 
+use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lab::exhaustive::{self, Searched};
 use lab::museum::{self, Mutant};
-use lab::{Arm, Options, System, small};
+use lab::{Arm, Options, System, small_with_keys};
 use resource::Fencing;
 use sim::Schedule;
 use sim::explore::exhaust::{Break, Exhausted, Scope, exhaust, faults_needed_watched};
@@ -21,9 +22,13 @@ pub(crate) struct Arguments {
     /// The schedule whose workload is searched. Its own faults strike in every run.
     #[arg(required_unless_present = "subject", conflicts_with = "subject")]
     file: Option<PathBuf>,
-    /// Searches two workers with one key and one write each, on this system.
+    /// Searches two workers that want the same key and write once each, on this system.
     #[arg(long)]
     subject: Option<System>,
+    /// The keys that each worker of --subject locks at once and writes, the one in the opposite order of the
+    /// other.
+    #[arg(long, requires = "subject", default_value = "1", value_parser = clap::value_parser!(NonZeroU8).range(..=9))]
+    keys: NonZeroU8,
     /// Searches with this mistake of the museum.
     #[arg(long)]
     mutant: Option<Mutant>,
@@ -102,7 +107,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // A part of a search does not take the place of a whole one.
     if let (Some(file), Some(system), 0) = (&arguments.record, arguments.subject, found.remaining) {
         let cost = (found.resumed == 0).then_some(cost);
-        record(file, Searched { cost, ..Searched::of(system, arguments.fence, &found) })?;
+        let workload = (system, arguments.fence, arguments.keys);
+        record(file, Searched { cost, ..Searched::of(workload, &found) })?;
     }
     print(&note(arguments))?;
     Ok(found.breaks.is_empty())
@@ -122,7 +128,7 @@ fn note(arguments: &Arguments) -> String {
 fn base(arguments: &Arguments) -> Result<Schedule<Options>, Box<dyn std::error::Error>> {
     let mut base = match (&arguments.file, arguments.subject) {
         (Some(file), _) => museum::load(file)?,
-        (None, Some(system)) => small(system),
+        (None, Some(system)) => small_with_keys(system, arguments.keys),
         (None, None) => return Err("name a schedule file, or a system with --subject".into()),
     };
     if let Some(mutant) = arguments.mutant {

@@ -60,10 +60,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// Runs the searches for one fault, and those for the mistakes of the museum.
 fn search(results: &mut Results, threads: usize) -> Result<(), Box<dyn Error>> {
-    for (system, fencing) in exhaustive::systems() {
+    for (system, fencing, keys) in exhaustive::workloads() {
         let meter = Meter::start(threads);
-        let found = exhaustive::search(system, fencing, 1, threads)?;
-        print(&format!("{system}, fencing {}: {} placements\n", fencing.as_str(), found.placements))?;
+        let found = exhaustive::search((system, fencing, keys), threads)?;
+        let placements = found.placements;
+        print(&format!("{system}, fencing {}, keys {keys}: {placements} placements\n", fencing.as_str()))?;
         results.record(Searched { cost: Some(meter.cost()), ..found });
     }
     results.mistakes.clear();

@@ -8,20 +8,25 @@ pub mod page;
 mod results;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU8;
 
 use history::VerdictKind;
 use resource::Fencing;
 
-pub use results::{Cost, Mistake, Results, Searched};
+pub use results::{Cost, Mistake, Results, Searched, Workload};
 
 use sim::Schedule;
 use sim::explore::exhaust::{Demanding, ExhaustError, Needed, Scope, exhaust, faults_needed};
 
 use crate::museum::{Museum, Mutant};
-use crate::{Arm, Options, System, small};
+use crate::{Arm, Options, System, small, small_with_keys};
 
 /// The largest number of faults with which a mistake of the museum is searched for.
 pub const MISTAKE_FAULTS_MAX: usize = 1;
+
+/// The keys that each worker of a small workload locks at once.
+pub const ONE: NonZeroU8 = NonZeroU8::MIN;
+pub const TWO: NonZeroU8 = ONE.saturating_add(1);
 
 /// The verdicts that a resource without fencing excuses, and that fencing promises.
 const FENCED: [VerdictKind; 3] = [VerdictKind::StaleWrite, VerdictKind::LateWrite, VerdictKind::LostUpdate];
@@ -41,25 +46,23 @@ pub fn with_mistake(system: System, mutant: Mutant) -> Schedule<Options> {
     base
 }
 
-/// Lists the searches for one fault that the page shows: every system with fencing, and Redis without.
-pub fn systems() -> impl Iterator<Item = (System, Fencing)> {
-    System::without_examples().map(|system| (system, Fencing::On)).chain([(System::REDIS, Fencing::Off)])
+/// Lists the searches for one fault that the page shows: every system with fencing, with one key and with two,
+/// and Redis without fencing.
+pub fn workloads() -> impl Iterator<Item = Workload> {
+    let fenced = |keys| System::without_examples().map(move |system| (system, Fencing::On, keys));
+    fenced(ONE).chain([(System::REDIS, Fencing::Off, ONE)]).chain(fenced(TWO))
 }
 
-/// Runs all placements of at most `faults` faults in the small workload on `system`.
+/// Runs all placements of at most one fault in the small workload.
 ///
 /// # Errors
 ///
 /// As [`exhaust`].
-pub fn search(
-    system: System,
-    fencing: Fencing,
-    faults: usize,
-    threads: usize,
-) -> Result<Searched, ExhaustError> {
-    let scope = Scope { threads, ..Scope::of(faults) };
-    let found = exhaust(&subject(fencing), &small(system), &scope, |_| true)?;
-    Ok(Searched::of(system, fencing, &found))
+pub fn search(workload: Workload, threads: usize) -> Result<Searched, ExhaustError> {
+    let (system, fencing, keys) = workload;
+    let scope = Scope { threads, ..Scope::of(1) };
+    let found = exhaust(&subject(fencing), &small_with_keys(system, keys), &scope, |_| true)?;
+    Ok(Searched::of(workload, &found))
 }
 
 /// Lists the mistakes of the museum, each with the systems on which it can be made.

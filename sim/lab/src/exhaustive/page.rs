@@ -2,10 +2,12 @@
 //! `<!-- /NAME -->` ends it.
 
 use std::fmt::Write;
+use std::num::NonZeroU8;
 
 use resource::Fencing;
 
 use super::results::{Cost, Results, Searched};
+use super::{ONE, TWO};
 use crate::System;
 
 /// A page that lacks a part.
@@ -24,7 +26,8 @@ pub struct MissingPart {
 pub fn with_results(page: &str, results: &Results) -> Result<String, MissingPart> {
     let parts = [
         ("claim", claim(results)),
-        ("one-fault", one_fault(results)),
+        ("one-fault", one_fault(results, ONE)),
+        ("two-keys", one_fault(results, TWO)),
         ("more-faults", more_faults(results)),
         ("unfenced", unfenced(results)),
         ("mistakes", mistakes(results)),
@@ -41,7 +44,7 @@ fn replaced(page: &str, part: &'static str, text: &str) -> Result<String, Missin
 
 /// Writes the claim at the start of the page, as the command prints it.
 fn claim(results: &Results) -> String {
-    let Some(found) = results.search(System::REDIS, Fencing::On, 1) else { return String::new() };
+    let Some(found) = results.search((System::REDIS, Fencing::On, ONE)) else { return String::new() };
     format!(
         "```\n\
          no violation in all {} placements of at most 1 fault, of these kinds and\n  \
@@ -53,13 +56,13 @@ fn claim(results: &Results) -> String {
     )
 }
 
-/// Writes the table of the searches for one fault with fencing.
-fn one_fault(results: &Results) -> String {
+/// Writes the table of the searches for one fault with fencing, of workers that lock so many keys at once.
+fn one_fault(results: &Results, keys: NonZeroU8) -> String {
     let mut text = "| system | placements of at most 1 fault | violations | processor time |\n\
                     |---|---:|---:|---:|\n"
         .to_owned();
-    let fenced = results.searches.iter().filter(|found| found.fencing == Fencing::On && found.faults == 1);
-    for found in fenced {
+    let is_shown = |found: &&Searched| (found.fencing, found.keys, found.faults) == (Fencing::On, keys, 1);
+    for found in results.searches.iter().filter(is_shown) {
         let time = found.cost.as_ref().map_or_else(String::new, |cost| seconds(cost.processor_seconds));
         let (title, placements) = (found.system.title(), thousands(found.placements));
         // Writing to a String can't fail.
@@ -70,15 +73,18 @@ fn one_fault(results: &Results) -> String {
 
 /// Writes the table of the searches for several faults.
 fn more_faults(results: &Results) -> String {
-    let mut text = "| system | faults | placements | remaining | violations | time |\n\
-                    |---|---:|---:|---:|---:|---|\n"
+    let mut text = "| system | keys | faults | placements | remaining | violations | time |\n\
+                    |---|---:|---:|---:|---:|---:|---|\n"
         .to_owned();
     for found in results.searches.iter().filter(|found| found.faults > 1) {
-        let Searched { system, faults, placements, remaining, causes, cost, .. } = found;
+        let Searched { system, keys, faults, placements, remaining, causes, cost, .. } = found;
         let cost = cost.as_ref().map_or_else(|| "in several runs".to_owned(), described);
         let (title, placements) = (system.title(), thousands(*placements));
-        let _ =
-            writeln!(text, "| {title} | {faults} | {placements} | {remaining} | {} | {cost} |", causes.len());
+        let _ = writeln!(
+            text,
+            "| {title} | {keys} | {faults} | {placements} | {remaining} | {} | {cost} |",
+            causes.len()
+        );
     }
     text
 }
@@ -96,7 +102,7 @@ fn described(cost: &Cost) -> String {
 
 /// Lists the causes of the violations by one fault on Redis without fencing.
 fn unfenced(results: &Results) -> String {
-    let Some(found) = results.search(System::REDIS, Fencing::Off, 1) else { return String::new() };
+    let Some(found) = results.search((System::REDIS, Fencing::Off, ONE)) else { return String::new() };
     found.causes.iter().map(|cause| format!("- `{cause}`\n")).collect()
 }
 

@@ -1,5 +1,7 @@
 //! The file of the results.
 
+use std::num::NonZeroU8;
+
 use resource::Fencing;
 use serde::{Deserialize, Serialize};
 use sim::explore::exhaust::{Exhausted, Needed};
@@ -17,6 +19,17 @@ pub struct Results {
     pub mistakes: Vec<Mistake>,
 }
 
+/// What is searched: the system, fencing, and the keys that each worker locks at once.
+pub type Workload = (System, Fencing, NonZeroU8);
+
+fn one() -> NonZeroU8 {
+    NonZeroU8::MIN
+}
+
+fn is_one(keys: &NonZeroU8) -> bool {
+    *keys == one()
+}
+
 /// A search of the small workload on one system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +38,9 @@ pub struct Searched {
     pub system: System,
     /// `on` if the resource checks fencing tokens. The promises of fencing are demanded in any case.
     pub fencing: Fencing,
+    /// The keys that each worker locks at once.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub keys: NonZeroU8,
     /// The largest number of faults of a placement.
     pub faults: usize,
     /// Number of placements that were run.
@@ -83,28 +99,27 @@ impl Results {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Adds a search. It replaces the one of the same system, fencing and number of faults.
+    /// Adds a search. It replaces the one of the same system, fencing, number of keys and number of faults.
     pub fn record(&mut self, searched: Searched) {
-        match self.searches.iter_mut().find(|known| known.is_same_search(&searched)) {
+        match self.searches.iter_mut().find(|known| known.search() == searched.search()) {
             Some(known) => *known = searched,
             None => self.searches.push(searched),
         }
     }
 
-    /// Returns the search for `faults` faults on `system`, if it is kept.
-    pub fn search(&self, system: System, fencing: Fencing, faults: usize) -> Option<&Searched> {
-        let is_it =
-            |known: &&Searched| (known.system, known.fencing, known.faults) == (system, fencing, faults);
-        self.searches.iter().find(is_it)
+    /// Returns the search for one fault of this workload, if it is kept.
+    pub fn search(&self, workload: Workload) -> Option<&Searched> {
+        self.searches.iter().find(|known| known.search() == (workload, 1))
     }
 }
 
 impl Searched {
     /// Returns the result of a search, without its cost.
-    pub fn of(system: System, fencing: Fencing, found: &Exhausted<Options>) -> Self {
+    pub fn of((system, fencing, keys): Workload, found: &Exhausted<Options>) -> Self {
         Self {
             system,
             fencing,
+            keys,
             faults: found.faults,
             placements: found.runs,
             remaining: found.remaining,
@@ -113,8 +128,9 @@ impl Searched {
         }
     }
 
-    fn is_same_search(&self, other: &Self) -> bool {
-        (self.system, self.fencing, self.faults) == (other.system, other.fencing, other.faults)
+    /// Returns the workload, and the number of faults.
+    fn search(&self) -> (Workload, usize) {
+        ((self.system, self.fencing, self.keys), self.faults)
     }
 }
 

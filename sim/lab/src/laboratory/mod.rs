@@ -47,7 +47,7 @@ pub use point::{Point, ProcessKind};
 pub use scene::LabScene;
 pub(crate) use seat::Yields;
 pub use servers::{Etcd, Persistence, Recipe, Redis, Resource, Store, Tokens, Version, Waiting};
-pub use small::small;
+pub use small::{small, small_with_keys};
 pub use subject::{Lab, load, parse, run};
 pub use system::System;
 pub use ticks::{TickError, TickRecord};

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use lab::exhaustive::{MISTAKE_FAULTS_MAX, Mistake, Results, Searched};
-use lab::exhaustive::{mistakes, search, subject, systems, with_mistake};
+use lab::exhaustive::{mistakes, search, subject, with_mistake, workloads};
 use lab::museum::Mutant;
 use lab::{LabScene, Options, System};
 use resource::Fencing;
@@ -92,10 +92,10 @@ fn a_page_with_another_number_fails_the_check() {
 #[test]
 fn the_kept_searches_for_one_fault_are_those_of_the_code() {
     let kept = kept();
-    for (system, fencing) in systems() {
-        let known = kept.search(system, fencing, 1).cloned();
+    for workload in workloads() {
+        let known = kept.search(workload).cloned();
         let known = known.map(|known| Searched { cost: None, ..known });
-        let found = search(system, fencing, 1, 2).unwrap();
+        let found = search(workload, 2).unwrap();
         assert_eq!(known, Some(found), "run `exhaust-table`");
     }
 }
