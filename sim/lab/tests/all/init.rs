@@ -49,6 +49,8 @@ fn a_member_is_set_up_at_the_root_of_its_workspace() {
     let table: toml::Table = fs::read_to_string(workspace.config()).unwrap().parse().unwrap();
     assert_eq!(table["env"]["PROTOC"]["value"].as_str(), Some(".cargo/protoc"));
     assert!(table["build"]["rustflags"].to_string().contains("madsim"));
+    let of_this_checkout = (table["build"].get("rustc-workspace-wrapper"), table.get("profile"));
+    assert_eq!(of_this_checkout, (None, None), "they name files and packages of the checkout");
     assert!(workspace.0.join(".cargo/protoc").exists());
     assert!(workspace.init().status.success(), "a complete file is kept");
 }
