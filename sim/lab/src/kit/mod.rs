@@ -40,6 +40,7 @@
 pub mod etcd;
 mod jobs;
 mod lock;
+mod several;
 mod store;
 mod ticks;
 mod worker;

@@ -115,11 +115,11 @@ pub struct Hands {
     pub zookeeper: zookeeper::Plain,
     /// The key of the resource.
     pub resource: ResourceKey,
-    spec: Worker,
+    pub(super) spec: Worker,
 }
 
 /// The longest time for which a lease is renewed: longer than any run.
-const RENEW_CAP: Cap = Cap(Duration::from_secs(3600));
+pub(super) const RENEW_CAP: Cap = Cap(Duration::from_secs(3600));
 
 /// Works all rounds of a worker with the mistake `M`.
 pub fn rounds_with<M: WorkerMistake>(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
@@ -242,7 +242,7 @@ impl Hands {
     }
 
     /// Renews the lease of a grant if the worker does, and enters its section.
-    fn begin(&self, handle: &Handle<AnyBackend<SimRuntime>>) -> Section {
+    pub(super) fn begin(&self, handle: &Handle<AnyBackend<SimRuntime>>) -> Section {
         if self.spec.renew || self.spec.leads() {
             handle.keep_alive(RENEW_CAP);
         }
@@ -267,7 +267,7 @@ impl Hands {
     }
 
     /// Works and writes under `handle`, one of the leases of a round, of which `first` is the first.
-    async fn work<M: WorkerMistake>(
+    pub(super) async fn work<M: WorkerMistake>(
         &self,
         handle: &Handle<AnyBackend<SimRuntime>>,
         first: &Handle<AnyBackend<SimRuntime>>,
@@ -350,48 +350,5 @@ impl Hands {
         if handle.is_valid() || !self.spec.check {
             self.put_numbered(handle.owner(), handle.fence(), u64::from(number)).await;
         }
-    }
-
-    /// Locks `keys` in this order, works and writes under each of them in turn, and releases the newest
-    /// first.
-    async fn round_of_several<M: WorkerMistake>(
-        &self,
-        lock: &Lock<AnyBackend<SimRuntime>>,
-        keys: Vec<LockKey>,
-    ) {
-        let acquire = self.acquire_all::<M>(lock, keys);
-        let Some(Some(held)) = self.process.cancellable(Call::Acquire, acquire).await else { return };
-        for (hands, handle, _) in &held {
-            let first = held.first().map_or(handle, |(_, first, _)| first);
-            hands.work::<M>(handle, first).await;
-        }
-        for (hands, handle, section) in held.into_iter().rev() {
-            M::end(&hands, handle, section).await;
-        }
-    }
-
-    /// Acquires one key after the other, and renews those that it has; `None` if one is not acquired.
-    async fn acquire_all<M: WorkerMistake>(
-        &self,
-        lock: &Lock<AnyBackend<SimRuntime>>,
-        keys: Vec<LockKey>,
-    ) -> Option<Vec<(Self, Handle<AnyBackend<SimRuntime>>, Section)>> {
-        let deadline = self.deadline();
-        let mut held: Vec<(Self, Handle<AnyBackend<SimRuntime>>)> = Vec::new();
-        for key in keys {
-            let hands = Self { resource: ResourceKey::try_from(&key).ok()?, ..self.clone() };
-            let locked = M::lock_key(key);
-            if held.iter().any(|(_, handle)| *handle.key() == locked) {
-                continue;
-            }
-            let handle = lock.acquire(&locked, deadline).await.ok()?;
-            handle.keep_alive(RENEW_CAP);
-            held.push((hands, handle));
-        }
-        let enter = |(hands, handle): (Self, Handle<AnyBackend<SimRuntime>>)| {
-            let section = hands.process.section_with_token(handle.key().name(), handle.fence().as_u64());
-            (hands, handle, section)
-        };
-        Some(held.into_iter().map(enter).collect())
     }
 }
