@@ -45,6 +45,11 @@ impl<'h> Capacities<'h> {
         self.by_key.get(key).copied().unwrap_or_default()
     }
 
+    /// Returns true if this request, or the grant to it, is for reading.
+    pub(super) fn reads(&self, key: &'h Name, owner: &'h Name) -> bool {
+        self.readers.contains(&(key, owner))
+    }
+
     /// Returns the groups of `live` grants of the key beside which `new` may not be live: each grant alone
     /// that excludes it, or all of them if their number does. `owner` returns the owner of a grant.
     pub(super) fn crowded<'g, G>(
@@ -60,7 +65,7 @@ impl<'h> Capacities<'h> {
             Capacity::Permits(count) if live.len() >= count => vec![live.to_vec()],
             Capacity::Permits(_) => Vec::new(),
             Capacity::ReadersWriter => {
-                let reads = |grant: &G| self.readers.contains(&(key, owner(grant)));
+                let reads = |grant: &G| self.reads(key, owner(grant));
                 let excludes = |grant: &&&'g G| !(reads(grant) && reads(new));
                 live.iter().filter(excludes).map(alone).collect()
             }

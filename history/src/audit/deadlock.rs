@@ -6,15 +6,20 @@
 //! process that gives up. The wait for a lock that is renewed again and again is not stuck by itself (see
 //! `stuck`): its holder may work for long.
 //!
+//! A request to write waits for every reader of its lock, a request to read for the writer alone. So two
+//! readers that both wait to write wait for each other, and each for itself. The permits of a semaphore are
+//! not judged: who waits for one waits for no holder in particular.
+//!
 //! Judged only with [`Rules::one_task`]: a process with several tasks may wait in one of them for a lock,
 //! while another one works under the lock that others wait for.
 //!
 //! Source: the circular wait of E. G. Coffman, M. J. Elphick and A. Shoshani, "System deadlocks", ACM
 //! Computing Surveys 3(2), 1971; the other three of their conditions hold for locks that are renewed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use super::capacity::Capacities;
 use super::judge::{Judge, State};
 use super::verdict::{VerdictKind, Verdicts};
 use super::{Capacity, Rules};
@@ -29,8 +34,8 @@ pub(super) struct Deadlock<'h> {
     waits: BTreeMap<&'h Name, Wait<'h>>,
     /// The wait that each process gave up last: it may continue under another owner.
     given_up: BTreeMap<&'h Name, Wait<'h>>,
-    /// The holder of each key.
-    holds: BTreeMap<&'h Name, Hold<'h>>,
+    /// The holders of each key: one, unless it may have readers.
+    holds: BTreeMap<&'h Name, Vec<Hold<'h>>>,
     /// The keys of the circles that were convicted.
     convicted: BTreeSet<&'h Name>,
 }
@@ -38,6 +43,7 @@ pub(super) struct Deadlock<'h> {
 #[derive(Clone, Copy)]
 struct Wait<'h> {
     key: &'h Name,
+    owner: &'h Name,
     since: Nanos,
 }
 
@@ -66,33 +72,41 @@ impl<'h> Judge<'h> for Deadlock<'h> {
         })
     }
 
-    fn observe(&mut self, event: &'h Event, _: &State<'h>, verdicts: &mut Verdicts) {
+    fn observe(&mut self, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
         let (at, process) = (event.at, &event.process);
         match &event.kind {
-            Kind::LeaseRequested { key, .. } => self.wait(process, Wait { key, since: at }),
-            Kind::LeaseRetried { key, .. } => {
+            Kind::LeaseRequested { key, owner, .. } => {
+                self.waits.insert(process, Wait { key, owner, since: at });
+            }
+            Kind::LeaseRetried { key, owner, .. } => {
                 let former = self.given_up.remove(process).filter(|former| former.key == key);
-                self.wait(process, former.unwrap_or(Wait { key, since: at }));
+                let since = former.map_or(at, |former| former.since);
+                self.waits.insert(process, Wait { key, owner, since });
             }
             Kind::LeaseNotAcquired { key, .. } => self.end_wait(process, key),
             Kind::LeaseAcquired { key, owner, .. } => {
                 self.end_wait(process, key);
-                self.holds.insert(key, Hold { process, owner, since: at, renewed: None });
+                let holds = self.holds.entry(key).or_default();
+                if state.capacities.of_key(key) == Capacity::Mutex {
+                    holds.clear();
+                }
+                holds.push(Hold { process, owner, since: at, renewed: None });
             }
             Kind::LeaseRenewed { key, owner, .. } => {
-                if let Some(hold) = self.holds.get_mut(key).filter(|hold| hold.owner == owner) {
+                let holds = self.holds.get_mut(key).map_or(&mut [][..], |holds| &mut holds[..]);
+                if let Some(hold) = holds.iter_mut().find(|hold| hold.owner == owner) {
                     hold.renewed = Some(at);
-                    self.judge(process, at, verdicts);
+                    self.judge(process, at, &state.capacities, verdicts);
                 }
             }
             Kind::LeaseLost { key, owner, .. }
             | Kind::LeaseReleaseRequested { key, owner, .. }
             | Kind::LeaseReleased { key, owner, .. } => {
-                self.holds.retain(|held, hold| *held != key || hold.owner != owner);
+                self.holds.entry(key).or_default().retain(|hold| hold.owner != owner);
             }
             Kind::ProcessCrashed { .. } => {
                 self.waits.remove(process);
-                self.holds.retain(|_, hold| hold.process != process);
+                self.holds.values_mut().for_each(|holds| holds.retain(|hold| hold.process != process));
             }
             _ => {}
         }
@@ -100,10 +114,6 @@ impl<'h> Judge<'h> for Deadlock<'h> {
 }
 
 impl<'h> Deadlock<'h> {
-    fn wait(&mut self, process: &'h Name, wait: Wait<'h>) {
-        self.waits.insert(process, wait);
-    }
-
     fn end_wait(&mut self, process: &'h Name, key: &Name) {
         if self.waits.get(process).is_some_and(|wait| wait.key == key) {
             let ended = self.waits.remove(process);
@@ -112,8 +122,8 @@ impl<'h> Deadlock<'h> {
     }
 
     /// Judges the circle in which `process` has just renewed a lease, if it is in one.
-    fn judge(&mut self, process: &'h Name, at: Nanos, verdicts: &mut Verdicts) {
-        let circle = self.circle(process);
+    fn judge(&mut self, process: &'h Name, at: Nanos, capacities: &Capacities<'h>, verdicts: &mut Verdicts) {
+        let circle = self.circle(process, capacities);
         let Some(closed) = circle.iter().map(|(_, wait, hold)| wait.since.max(hold.since)).max() else {
             return;
         };
@@ -129,26 +139,40 @@ impl<'h> Deadlock<'h> {
         }
     }
 
-    /// Follows the waits from `process` on; returns them if they come back to it, else none.
-    fn circle(&self, process: &'h Name) -> Vec<Link<'h>> {
-        let (mut circle, mut waiter) = (Vec::new(), process);
-        while let Some((wait, hold)) = self.waits.get(waiter).and_then(|wait| self.link(*wait)) {
-            circle.push((waiter, wait, hold));
-            waiter = hold.process;
-            if waiter == process {
-                return circle;
-            }
-            if circle.iter().any(|(passed, ..)| *passed == waiter) {
-                break;
+    /// Follows the waits from `process` on; returns the shortest way by which they come back to it, if any.
+    fn circle(&self, process: &'h Name, capacities: &Capacities<'h>) -> Vec<Link<'h>> {
+        let (mut ways, mut passed) = (VecDeque::from([(process, Vec::new())]), BTreeSet::from([process]));
+        while let Some((waiter, way)) = ways.pop_front() {
+            for link in self.links(waiter, capacities) {
+                let (.., hold) = link;
+                let mut way = way.clone();
+                way.push(link);
+                if hold.process == process {
+                    return way;
+                }
+                if passed.insert(hold.process) {
+                    ways.push_back((hold.process, way));
+                }
             }
         }
         Vec::new()
     }
 
-    fn link(&self, wait: Wait<'h>) -> Option<(Wait<'h>, Hold<'h>)> {
-        let is_mutex = self.rules.capacities.get(wait.key).is_none_or(|of| *of == Capacity::Mutex);
-        let hold = self.holds.get(wait.key).filter(|_| is_mutex)?;
-        Some((wait, *hold))
+    /// Returns the renewed holds for whose end a process waits.
+    fn links(&self, waiter: &'h Name, capacities: &Capacities<'h>) -> Vec<Link<'h>> {
+        let Some(wait) = self.waits.get(waiter) else { return Vec::new() };
+        let excludes = |hold: &&Hold<'h>| match capacities.of_key(wait.key) {
+            Capacity::Mutex => true,
+            Capacity::Permits(_) => false,
+            Capacity::ReadersWriter => {
+                !(capacities.reads(wait.key, wait.owner) && capacities.reads(wait.key, hold.owner))
+            }
+        };
+        let is_renewed = |hold: &&Hold<'h>| {
+            hold.renewed.is_some_and(|renewed| renewed > wait.since.max(hold.since).max(self.healed_at))
+        };
+        let holds = self.holds.get(wait.key).into_iter().flatten().filter(excludes).filter(is_renewed);
+        holds.map(|hold| (waiter, *wait, *hold)).collect()
     }
 }
 

@@ -143,3 +143,58 @@ fn a_chain_without_a_circle_is_not_stuck() {
 fn processes_with_several_tasks_are_not_judged() {
     assert_eq!(judge(circle(), &Rules { one_task: false, ..rules() }), []);
 }
+
+fn shared(process: &str, lock: u64) -> Kind {
+    let (key, owner) = (key(lock), owner(process, lock));
+    Kind::LeaseShared { resource_type: None, key, owner }
+}
+
+/// Returns an event of another request of the process for the lock: its owner is named `process` and `+`.
+fn for_writing(of: fn(&str, u64) -> Kind, process: &str, lock: u64) -> Kind {
+    of(&format!("{process}+"), lock)
+}
+
+/// a and b read under lock 1 and renew. Those of `writers` then ask for it again, to write.
+fn readers(writers: &[&'static str]) -> Story {
+    let mut story = Vec::new();
+    for process in ["a", "b"] {
+        story.extend([
+            (100, process, shared(process, 1)),
+            (110, process, requested(process, 1)),
+            (200, process, acquired(process, 1)),
+        ]);
+        for second in 1..9 {
+            story.push((1000 * second, process, renewed(process, 1)));
+        }
+    }
+    story.extend(writers.iter().map(|process| (300, *process, for_writing(requested, process, 1))));
+    story
+}
+
+#[test]
+fn a_reader_that_waits_to_write_is_stuck() {
+    let verdicts = judge(readers(&["a"]), &rules());
+    let verdict = only(VerdictKind::Stuck, &verdicts);
+    assert!(verdict.detail.starts_with("a waited since 0.300 for a lock of a: each renewed"), "{verdict:?}");
+    only(VerdictKind::Stuck, &judge(readers(&["a", "b"]), &rules()));
+    // It asks to read once more: readers don't exclude each other.
+    let mut story = readers(&["a"]);
+    story.push((290, "a", for_writing(shared, "a", 1)));
+    assert_eq!(judge(story, &rules()), []);
+    // Another process waits: the readers may read for long.
+    let mut story = readers(&[]);
+    story.push((300, "c", requested("c", 1)));
+    assert_eq!(judge(story, &rules()), []);
+}
+
+#[test]
+fn readers_that_wait_for_a_key_each_are_stuck() {
+    let reader = |process: &'static str, lock| {
+        [(90, process, shared(process, lock)), (100, process, requested(process, lock))]
+    };
+    let mut story = circle();
+    story.extend([reader("a", 1), reader("b", 2)].concat());
+    let verdicts = judge(story, &rules());
+    let verdict = only(VerdictKind::Stuck, &verdicts);
+    assert_eq!(verdict.processes, ["a", "b"].map(Name::from));
+}
