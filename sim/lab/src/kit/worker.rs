@@ -73,6 +73,24 @@ pub trait WorkerMistake: Send + Sync + 'static {
         hands.round_of_nested(lock, key)
     }
 
+    /// Reads, and then writes, in a round of a lock for readers and a writer. Correct: under two leases, one
+    /// after the other.
+    fn upgrade(
+        hands: &Hands,
+        lock: &Lock<AnyBackend<SimRuntime>>,
+        key: &LockKey,
+    ) -> impl Future<Output = ()> + Send
+    where
+        Self: Sized,
+    {
+        async {
+            let Some((reader, section)) = hands.enter_to_read(lock, key).await else { return };
+            drop(section);
+            let _ = reader.release().await;
+            hands.round::<Self>(lock, key).await;
+        }
+    }
+
     /// Runs a flight. Correct: of all workers that need a result at once, one computes it.
     fn fly(
         hands: &Hands,
@@ -164,6 +182,7 @@ pub fn rounds_on<M: WorkerMistake>(
                 (true, _) => hands.round_of_several::<M>(&lock, M::order(keys.clone())).await,
                 (false, Some(_)) => M::nest(&hands, &lock, &key).await,
                 (false, None) if hands.spec.flies() => M::fly(&hands, &lock, &key).await,
+                (false, None) if hands.spec.upgrades() => M::upgrade(&hands, &lock, &key).await,
                 (false, None) => hands.round::<M>(&lock, &key).await,
             }
             hands.process.sleep(hands.spec.think.duration()).await;
@@ -241,6 +260,19 @@ impl Hands {
         Some((handle, section))
     }
 
+    /// As [`Hands::enter`], for reading; then works.
+    pub async fn enter_to_read(
+        &self,
+        lock: &Lock<AnyBackend<SimRuntime>>,
+        key: &LockKey,
+    ) -> Option<(Handle<AnyBackend<SimRuntime>>, Section)> {
+        let acquire = lock.acquire_shared(key, self.deadline());
+        let reader = self.process.cancellable(Call::Acquire, acquire).await?.ok()?;
+        let section = self.begin(&reader);
+        self.toil().await;
+        Some((reader, section))
+    }
+
     /// Renews the lease of a grant if the worker does, and enters its section.
     pub(super) fn begin(&self, handle: &Handle<AnyBackend<SimRuntime>>) -> Section {
         if self.spec.renew || self.spec.leads() {
@@ -254,7 +286,8 @@ impl Hands {
         self.process.now() + self.spec.deadline.duration()
     }
 
-    async fn round<M: WorkerMistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
+    /// Acquires the lock, works, writes and releases.
+    pub async fn round<M: WorkerMistake>(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {
         let Some((handle, section)) = self.enter(lock, key).await else { return };
         self.work::<M>(&handle, &handle).await;
         M::end(self, handle, section).await;

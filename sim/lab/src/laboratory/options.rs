@@ -148,7 +148,8 @@ impl Options {
         if worker.runs_jobs() {
             return u64::from(worker.writes);
         }
-        self.keys_of(worker).len() as u64 * u64::from(worker.nests().unwrap_or(1))
+        let leases = if worker.upgrades() { 2 } else { worker.nests().unwrap_or(1) };
+        self.keys_of(worker).len() as u64 * u64::from(leases)
     }
 
     /// Returns the TTL of this worker's leases.

@@ -71,10 +71,32 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
             if let Some(Ok(entered)) = acquired(seat, round, worker.enter(&scope, &job)).await {
                 let _ = Box::pin(worker.hold_nested(&job, depth, &scope, entered)).await;
             }
+        } else if spec.upgrades() {
+            upgrade(seat, round, &worker, &job).await;
         } else if let Some(Ok(handle)) = acquired(seat, round, worker.acquire(&job)).await {
             let _ = Box::pin(worker.hold(&job, handle)).await;
         }
         seat.think().await;
+    }
+}
+
+/// Works a round of a reader that wants to write. Would its lease become one for writing, it would write under
+/// it.
+async fn upgrade<B: Backend<Runtime = SimRuntime>>(
+    seat: Seat<'_>,
+    round: u32,
+    worker: &Worker<B, Yields>,
+    job: &Job,
+) {
+    let reading = Job { shared: true, ..job.clone() };
+    let Some(Ok(reader)) = acquired(seat, round, worker.acquire(&reading)).await else { return };
+    if reader.upgrade().is_ok() {
+        let _ = Box::pin(worker.hold(job, reader)).await;
+        return;
+    }
+    let _ = Box::pin(worker.hold(&reading, reader)).await;
+    if let Some(Ok(writer)) = acquired(seat, round, worker.acquire(job)).await {
+        let _ = Box::pin(worker.hold(job, writer)).await;
     }
 }
 

@@ -75,7 +75,10 @@ fn simpler_servers(options: &Options) -> Vec<Options> {
 /// Returns options whose locks are mutexes.
 fn without_readers(options: &Options) -> Options {
     let mut options = Options { readers: false, ..options.clone() };
-    options.workers.iter_mut().for_each(|worker| worker.shared = false);
+    for worker in &mut options.workers {
+        worker.shared = false;
+        worker.mode = if worker.upgrades() { WorkerMode::default() } else { worker.mode.clone() };
+    }
     options
 }
 

@@ -95,7 +95,8 @@ pub struct Worker {
 /// under each of them in turn. `election` campaigns, and works as the leader: it always renews, and sends its
 /// term with each write. `observe` learns who leads, one term a round.
 /// `reentrant` acquires its key again inside its critical section, and writes in
-/// each section before and after the one inside it. `single_flight` gets a result that is newer than the one
+/// each section before and after the one inside it. `upgrade` reads under a lease for reading, asks for one for
+/// writing in its place, which the library refuses, and writes under a second lease. `single_flight` gets a result that is newer than the one
 /// in the resource, from another worker or by computing it under the lock. `cron` fires by its own clock, and
 /// commits each tick that is due. `jobs` stores jobs in a queue, claims one job a round, and commits it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +113,9 @@ pub(super) const ELECTION: &str = "election";
 pub(super) const OBSERVE: &str = "observe";
 /// The workload whose sections nest.
 pub(super) const REENTRANT: &str = "reentrant";
+
+/// The workload of a reader that wants to write.
+pub(super) const UPGRADE: &str = "upgrade";
 
 /// The workload that shares the results of computations.
 pub(super) const SINGLE_FLIGHT: &str = "single_flight";
@@ -210,6 +214,11 @@ impl Worker {
     /// Returns the number of its nested sections, if its workload nests them.
     pub fn nests(&self) -> Option<u32> {
         (self.mode.name() == REENTRANT).then(|| self.depth.unwrap_or(2))
+    }
+
+    /// Returns true if it reads, and wants to write then.
+    pub fn upgrades(&self) -> bool {
+        self.mode.name() == UPGRADE
     }
 
     /// Returns true if it fires by its clock.

@@ -13,6 +13,7 @@ use sim::servers::resource::ResourceHost;
 use sim::world::runtime::SimRuntime;
 
 use super::plain_redlock::{Flaw, on_redlock};
+use super::upgrade_by_waiting;
 use crate::kit::{
     Faultless, LockMistake, ResourceMistake, WorkerMistake, lock_with, resource_with, rounds_with,
 };
@@ -98,6 +99,15 @@ impl Exhibit {
     /// Makes the lock one for readers and a writer. The first worker writes, and the others read.
     pub(super) fn of_readers(self) -> Self {
         self.suited(with_readers)
+    }
+
+    /// Makes the lock one for readers and a writer, and the workers readers that want to write.
+    pub(super) fn of_upgrading_readers(self) -> Self {
+        let suited = self.suited(|options| {
+            with_readers(options);
+            upgrade_by_waiting::upgrade(options);
+        });
+        [System::REDIS, System::ETCD, System::ZOOKEEPER].into_iter().fold(suited, Self::only_on)
     }
 
     /// As [`Exhibit::of_readers`], with readers that keep coming while the writer waits.

@@ -77,6 +77,7 @@ mod two_step;
 mod unchecked;
 mod unchecked_waiter;
 mod unordered_keys;
+mod upgrade_by_waiting;
 mod validity_from_reply;
 mod wall_clock;
 mod write_after_release;

@@ -15,7 +15,8 @@ use super::{
     queue_evicts, queue_keeps_dead, reacquire, reader_behind_reader, readers_first, reentrant,
     renew_deadline, renewal_logged, renewal_outlives, returns_refused, setnx, shared_token, stale_observer,
     start_is_record, started_at, string_tokens, token_as_value, token_by_get, token_in_memory, two_step,
-    unchecked, unchecked_waiter, unordered_keys, validity_from_reply, wall_clock, write_after_release,
+    unchecked, unchecked_waiter, unordered_keys, upgrade_by_waiting, validity_from_reply, wall_clock,
+    write_after_release,
 };
 use crate::System;
 
@@ -236,6 +237,10 @@ mutants! {
     UnorderedKeys = "unordered-keys", R16 in unordered_keys,
         from "common where one account pays to another", shows [Verdict::Stuck]
         => Exhibit::worker::<unordered_keys::UnorderedKeys>().suited(unordered_keys::lock_several),
+    /// A reader that wants to write waits for the lease for writing, and keeps the one for reading meanwhile.
+    UpgradeByWaiting = "upgrade-by-waiting", R27 in upgrade_by_waiting,
+        from "Java's `ReentrantReadWriteLock`, whose documentation warns of it", shows [Verdict::Stuck]
+        => Exhibit::worker::<upgrade_by_waiting::UpgradeByWaiting>().of_upgrading_readers(),
     /// A leader that can't renew leads until a deadline of its own, which is longer than its lease.
     RenewDeadline = "renew-deadline", R19 in renew_deadline,
         from "elections whose `renewDeadline` is not below `leaseDuration`", shows [Verdict::Unheld]

@@ -81,4 +81,5 @@ mod trace;
 mod trials;
 mod ttls;
 mod unfenced;
+mod upgrade;
 mod world;

@@ -24,6 +24,7 @@ mod read;
 mod reentrant;
 mod several;
 mod single_flight;
+mod upgrade;
 
 /// All workloads.
 const WORKLOADS: &[&dyn Workload] = &[
@@ -34,6 +35,7 @@ const WORKLOADS: &[&dyn Workload] = &[
     &election::Campaigning,
     &observe::Observing,
     &reentrant::Nesting,
+    &upgrade::Upgrading,
     &single_flight::Flying,
     &cron::Firing,
     &jobs::Working,

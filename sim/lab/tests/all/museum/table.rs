@@ -76,6 +76,7 @@ pub(super) fn schedule(mutant: Mutant) -> Schedule<Options> {
         Mutant::LargestCount => "redlock-token",
         Mutant::AcceptsEqual => "ambiguous-put",
         Mutant::IgnoresVersion => "cas-high-contention",
+        Mutant::UpgradeByWaiting => "readers-upgrade",
         _ => return lab::load(&Path::new(FOLDER).join(format!("{mutant}.toml"))).unwrap(),
     };
     crate::support::case(known).schedule.clone()
