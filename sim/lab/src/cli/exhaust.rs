@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     subject: Option<System>,
     /// The keys that each worker of --subject locks at once and writes, the one in the opposite order of the
     /// other.
-    #[arg(long, requires = "subject", default_value = "1", value_parser = clap::value_parser!(NonZeroU8).range(..=9))]
+    #[arg(long, requires = "subject", default_value = "1")]
     keys: NonZeroU8,
     /// Searches with this mistake of the museum.
     #[arg(long)]

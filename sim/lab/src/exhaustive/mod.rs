@@ -24,8 +24,10 @@ use crate::{Arm, Options, System, small, small_with_keys};
 /// The largest number of faults with which a mistake of the museum is searched for.
 pub const MISTAKE_FAULTS_MAX: usize = 1;
 
-/// The keys that each worker of a small workload locks at once.
+/// One key for each worker of a small workload.
 pub const ONE: NonZeroU8 = NonZeroU8::MIN;
+
+/// Two keys, which each worker of a small workload locks at once.
 pub const TWO: NonZeroU8 = ONE.saturating_add(1);
 
 /// The verdicts that a resource without fencing excuses, and that fencing promises.
@@ -46,8 +48,8 @@ pub fn with_mistake(system: System, mutant: Mutant) -> Schedule<Options> {
     base
 }
 
-/// Lists the searches for one fault that the page shows: every system with fencing, with one key and with two,
-/// and Redis without fencing.
+/// Lists the searches for one fault that the page shows: every system with fencing, with one key and with
+/// two, and Redis without fencing.
 pub fn workloads() -> impl Iterator<Item = Workload> {
     let fenced = |keys| System::without_examples().map(move |system| (system, Fencing::On, keys));
     fenced(ONE).chain([(System::REDIS, Fencing::Off, ONE)]).chain(fenced(TWO))

@@ -63,7 +63,7 @@ fn one_fault(results: &Results, keys: NonZeroU8) -> String {
         .to_owned();
     let is_shown = |found: &&Searched| (found.fencing, found.keys, found.faults) == (Fencing::On, keys, 1);
     for found in results.searches.iter().filter(is_shown) {
-        let time = found.cost.as_ref().map_or_else(String::new, |cost| seconds(cost.processor_seconds));
+        let time = found.cost.as_ref().map_or_else(String::new, processor_time);
         let (title, placements) = (found.system.title(), thousands(found.placements));
         // Writing to a String can't fail.
         let _ = writeln!(text, "| {title} | {placements} | {} | {time} |", found.causes.len());
@@ -90,14 +90,13 @@ fn more_faults(results: &Results) -> String {
 }
 
 fn described(cost: &Cost) -> String {
-    let Cost { threads, seconds: time, processor_seconds, is_release } = cost;
-    let threads = format!("{threads} {}", if *threads == 1 { "thread" } else { "threads" });
-    let build = if *is_release { "release" } else { "development" };
-    format!(
-        "{} on {threads}, {} of processor time, {build} build",
-        seconds(*time),
-        seconds(*processor_seconds)
-    )
+    let threads = format!("{} {}", cost.threads, if cost.threads == 1 { "thread" } else { "threads" });
+    format!("{} on {threads}, processor time {}", seconds(cost.seconds), processor_time(cost))
+}
+
+fn processor_time(cost: &Cost) -> String {
+    let build = if cost.is_release { "release" } else { "development" };
+    format!("{}, {build} build", seconds(cost.processor_seconds))
 }
 
 /// Lists the causes of the violations by one fault on Redis without fencing.
