@@ -95,7 +95,7 @@ fn redis_channels_answer_alike() {
     let tally = Tally::default();
     compare_all(
         "redis_channels",
-        3000,
+        1500,
         channels::scripts,
         |script| channels::run(script, servers, &tally),
         (&tally, channels::KINDS.map(str::to_owned)),
@@ -111,7 +111,7 @@ fn redis_events_come_alike() {
     let tally = Tally::default();
     compare_all(
         "redis_events",
-        3000,
+        1500,
         events::scripts,
         |script| events::run(script, servers, &tally),
         (&tally, events::kinds()),

@@ -80,8 +80,8 @@ pub(super) async fn work<B: Backend<Runtime = SimRuntime>>(seat: Seat<'_>, backe
     }
 }
 
-/// Works a round of a reader that wants to write. Would its lease become one for writing, it would write under
-/// it.
+/// Works a round of a reader that wants to write. If the library made its lease one for writing, it would
+/// write under that.
 async fn upgrade<B: Backend<Runtime = SimRuntime>>(
     seat: Seat<'_>,
     round: u32,

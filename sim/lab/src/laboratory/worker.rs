@@ -94,11 +94,12 @@ pub struct Worker {
 /// compares. `read` only reads the resource. `several` locks several keys together, and works and writes
 /// under each of them in turn. `election` campaigns, and works as the leader: it always renews, and sends its
 /// term with each write. `observe` learns who leads, one term a round.
-/// `reentrant` acquires its key again inside its critical section, and writes in
-/// each section before and after the one inside it. `upgrade` reads under a lease for reading, asks for one for
-/// writing in its place, which the library refuses, and writes under a second lease. `single_flight` gets a result that is newer than the one
-/// in the resource, from another worker or by computing it under the lock. `cron` fires by its own clock, and
-/// commits each tick that is due. `jobs` stores jobs in a queue, claims one job a round, and commits it.
+/// `reentrant` acquires its key again inside its critical section, and writes in each section before and
+/// after the one inside it. `upgrade` reads under a lease for reading, asks for one for writing in its
+/// place, which the library refuses, and writes under a second lease. `single_flight` gets a result that is
+/// newer than the one in the resource, from another worker or by computing it under the lock. `cron` fires
+/// by its own clock, and commits each tick that is due. `jobs` stores jobs in a queue, claims one job a
+/// round, and commits it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMode(Cow<'static, str>);

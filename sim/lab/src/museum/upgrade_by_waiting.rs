@@ -1,8 +1,8 @@
 //! R27: a reader that wants to write keeps its lease for reading, and waits for one for writing. It waits for
 //! itself, and for the other readers that do the same; all of them renew what they hold.
 //!
-//! Source: the documentation of Java's `ReentrantReadWriteLock` warns of it: a reader that tries to acquire the
-//! write lock will never succeed.
+//! Source: the documentation of Java's `ReentrantReadWriteLock` warns of it: a reader that tries to acquire
+//! the write lock will never succeed.
 
 use dlock::{AnyBackend, Lock, LockKey};
 use sim::world::runtime::SimRuntime;

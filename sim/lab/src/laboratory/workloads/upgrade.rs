@@ -1,5 +1,5 @@
-//! Reading, then writing: a worker acquires the lock for reading, reads, and asks for a lease for writing in its
-//! place. The library refuses; the worker releases, acquires for writing, and writes.
+//! Reading, then writing: a worker acquires the lock for reading, reads, and asks for a lease for writing in
+//! its place. The library refuses; the worker releases, acquires for writing, and writes.
 
 use futures_util::future::BoxFuture;
 use sim::{FieldPath, Invalid};
