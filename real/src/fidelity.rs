@@ -35,13 +35,13 @@ pub enum FidelityError {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// What was compared: the name of a test.
+    /// The name of the test that compared.
     pub name: String,
-    /// The scripts that were judged.
+    /// The number of scripts that were judged.
     pub scripts: u32,
-    /// The scripts that were not, since the machine was too slow for their times.
+    /// The number of further scripts, for whose times the machine was too slow.
     pub late: u32,
-    /// What the scripts are drawn from.
+    /// The seed from which the scripts were drawn.
     pub seed: u64,
     /// The machine.
     pub machine: Machine,

@@ -56,9 +56,9 @@ impl fmt::Display for Reply {
 pub(crate) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
-    /// How much of `received` is known to belong to the reply that it begins with.
+    /// The bytes of `received` that are known to belong to the reply that it begins with.
     read: usize,
-    /// The values of that reply that must still come, as far as is known.
+    /// The number of values of that reply that are still to come, as far as is known.
     missing: i64,
 }
 

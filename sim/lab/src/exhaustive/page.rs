@@ -56,7 +56,7 @@ fn claim(results: &Results) -> String {
     )
 }
 
-/// Writes the table of the searches for one fault with fencing, of workers that lock so many keys at once.
+/// Writes the table of the searches for one fault with fencing and this number of keys.
 fn one_fault(results: &Results, keys: NonZeroU8) -> String {
     let mut text = "| system | placements of at most 1 fault | violations | processor time |\n\
                     |---|---:|---:|---:|\n"

@@ -19,7 +19,7 @@ pub struct Results {
     pub mistakes: Vec<Mistake>,
 }
 
-/// What is searched: the system, fencing, and the keys that each worker locks at once.
+/// The workload of a search: the system, fencing, and the number of keys that each worker locks at once.
 pub type Workload = (System, Fencing, NonZeroU8);
 
 fn one() -> NonZeroU8 {
@@ -38,7 +38,7 @@ pub struct Searched {
     pub system: System,
     /// `on` if the resource checks fencing tokens. The promises of fencing are demanded in any case.
     pub fencing: Fencing,
-    /// The keys that each worker locks at once.
+    /// The number of keys that each worker locks at once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub keys: NonZeroU8,
     /// The largest number of faults of a placement.

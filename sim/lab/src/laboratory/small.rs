@@ -21,9 +21,8 @@ pub fn small(system: System) -> Schedule<Options> {
     schedule
 }
 
-/// Returns [`small`], but each worker locks so many keys at once, and writes under each. The one names them
-/// in the opposite order of the other: locks taken in the order of the request would wait for each other for
-/// ever.
+/// Returns [`small`] with this number of keys, all of which each worker locks at once and writes. The second
+/// worker names them in reverse: locks taken in the order of the request would wait for each other for ever.
 pub fn small_with_keys(system: System, keys: NonZeroU8) -> Schedule<Options> {
     let mut schedule = small(system);
     if keys.get() > 1 {
