@@ -1,15 +1,13 @@
 //! A cron on several workers: each tick is committed once, whatever their clocks and the faults do.
 
-use lab::museum::{Museum, Mutant};
-use lab::{
-    Arm, Cron, Lab, MissedMode, Options, ReadMode, ReleaseMode, System, TickStore, Worker, WorkerMode,
-};
+use lab::museum::Mutant;
+use lab::{Arm, Cron, MissedMode, Options, ReadMode, ReleaseMode, System, TickStore, Worker, WorkerMode};
 use lab::{draw_for, run, schedule};
-use sim::explore::violation;
 use sim::faults::{Crash, Fault, Trigger};
 use sim::{Kind, Report, Schedule, Span, VerdictKind};
 
 use crate::support::case;
+use crate::support::drawn::{convicted, unbroken};
 
 /// The number of drawn schedules on each system.
 const SCHEDULES: u64 = 20;
@@ -61,9 +59,7 @@ fn workers_that_fire_break_nothing_under_faults() {
         let mut ticks = 0;
         for seed in 0..SCHEDULES {
             let schedule = firing(draw_for(system, seed), seed);
-            let report = run(&schedule, Arm::Fenced, seed).unwrap();
-            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
-            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            let report = unbroken(&schedule, seed);
             ticks += done(&report).len() as u64;
         }
         assert!(ticks > SCHEDULES, "{system}: {ticks} ticks");
@@ -76,9 +72,7 @@ fn ticks_in_postgresql_break_nothing_under_faults() {
         let mut ticks = 0;
         for seed in 0..SCHEDULES / 2 {
             let schedule = in_postgres(firing(draw_for(system, seed), seed), seed);
-            let report = run(&schedule, Arm::Fenced, seed).unwrap();
-            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
-            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            let report = unbroken(&schedule, seed);
             ticks += done(&report).len();
         }
         assert!(ticks > 0, "{system}: no tick");
@@ -97,19 +91,8 @@ fn a_lock_alone_runs_ticks_of_postgresql_twice() {
 
 fn lock_alone_runs_ticks_twice(schedules: u64, store: impl Fn(Schedule<Options>, u64) -> Schedule<Options>) {
     for system in System::without_examples() {
-        let (mut twice, mut twin_twice) = (0, 0);
-        for seed in 0..schedules {
-            let schedule = store(firing(draw_for(system, seed), seed), seed);
-            let mistaken = Museum::new(Arm::Fenced).with(Mutant::LockOnlyCron);
-            let ran_twice = |museum: &Museum| {
-                let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();
-                violation(museum, &schedule, &report)
-                    .is_some_and(|found| found.broken.contains(&VerdictKind::RanTwice))
-            };
-            twice += u64::from(ran_twice(&mistaken));
-            twin_twice += u64::from(ran_twice(&mistaken.twin()));
-        }
-        assert!(twice > 0 && twin_twice == 0, "{system}: {twice} twice, of the twin {twin_twice}");
+        let drawn = |seed| store(firing(draw_for(system, seed), seed), seed);
+        convicted(Mutant::LockOnlyCron, VerdictKind::RanTwice, (0..schedules).map(drawn));
     }
 }
 

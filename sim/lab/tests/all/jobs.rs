@@ -1,12 +1,12 @@
 //! A job queue on several workers: each job is committed once, and none is lost, whatever the faults do.
 
 use lab::museum::{Museum, Mutant};
-use lab::{Arm, Lab, Options, ReadMode, ReleaseMode, System, Worker, WorkerMode};
+use lab::{Arm, Options, ReadMode, ReleaseMode, System, Worker, WorkerMode};
 use lab::{draw_for, run, schedule};
-use sim::explore::violation;
 use sim::{Kind, Report, Schedule, Span, VerdictKind};
 
 use crate::support::case;
+use crate::support::drawn::{is_convicted, unbroken};
 
 /// The number of drawn schedules.
 const SCHEDULES: u64 = 60;
@@ -55,9 +55,7 @@ fn workers_of_a_queue_break_nothing_under_faults() {
         let mut jobs = 0;
         for seed in 0..SCHEDULES {
             let schedule = working(draw_for(system, seed));
-            let report = run(&schedule, Arm::Fenced, seed).unwrap();
-            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
-            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            let report = unbroken(&schedule, seed);
             jobs += done(&report).len() as u64;
         }
         assert!(jobs > SCHEDULES, "{system}: {jobs} jobs");
@@ -104,13 +102,9 @@ fn a_queue_without_its_rules_is_convicted() {
                 break;
             }
             let schedule = working(draw_for(System::REDIS, seed));
-            let mistaken = Museum::new(Arm::Fenced).with(mutant);
-            let breaks = |museum: &Museum| {
-                let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();
-                violation(museum, &schedule, &report).is_some_and(|found| found.broken.contains(&shows))
-            };
-            convicted += u64::from(breaks(&mistaken));
-            twin += u64::from(breaks(&mistaken.twin()));
+            let [is_mistaken, is_twin] = is_convicted(mutant, shows, &schedule, seed);
+            convicted += u64::from(is_mistaken);
+            twin += u64::from(is_twin);
         }
         assert!(convicted > 0 && twin == 0, "{mutant}: {convicted}, of the twin {twin}");
     }

@@ -1,9 +1,10 @@
 //! Workers that lock several keys together: on every system all of them are served, whatever the faults.
 
-use lab::museum::{Museum, Mutant};
-use lab::{Arm, Lab, Options, System, Worker, WorkerMode, draw_for, run, schedule};
-use sim::explore::violation;
+use lab::museum::Mutant;
+use lab::{Arm, Options, System, Worker, WorkerMode, draw_for, run, schedule};
 use sim::{Schedule, Span, VerdictKind};
+
+use crate::support::drawn::{convicted, unbroken};
 
 /// The number of drawn schedules on each system.
 const SCHEDULES: u64 = 20;
@@ -40,9 +41,7 @@ fn workers_of_several_keys_break_nothing_under_faults() {
         let mut grants = 0;
         for seed in 0..SCHEDULES {
             let schedule = together(draw_for(system, seed));
-            let report = run(&schedule, Arm::Fenced, seed).unwrap();
-            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
-            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            let report = unbroken(&schedule, seed);
             grants += report.summary().grants;
         }
         assert!(grants > 3 * SCHEDULES, "{system}: {grants} grants");
@@ -52,19 +51,8 @@ fn workers_of_several_keys_break_nothing_under_faults() {
 #[test]
 fn keys_in_the_order_of_the_request_deadlock_on_every_system() {
     for system in System::without_examples() {
-        let (mut stuck, mut twin_stuck) = (0, 0);
-        for seed in 0..SCHEDULES {
-            let schedule = together(draw_for(system, seed));
-            let mistaken = Museum::new(Arm::Fenced).with(Mutant::UnorderedKeys);
-            let is_stuck = |museum: &Museum| {
-                let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();
-                violation(museum, &schedule, &report)
-                    .is_some_and(|found| found.broken.contains(&VerdictKind::Stuck))
-            };
-            stuck += u64::from(is_stuck(&mistaken));
-            twin_stuck += u64::from(is_stuck(&mistaken.twin()));
-        }
-        assert!(stuck > 0 && twin_stuck == 0, "{system}: {stuck} stuck, of the twin {twin_stuck}");
+        let schedules = (0..SCHEDULES).map(|seed| together(draw_for(system, seed)));
+        convicted(Mutant::UnorderedKeys, VerdictKind::Stuck, schedules);
     }
 }
 

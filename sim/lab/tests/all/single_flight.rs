@@ -1,10 +1,11 @@
 //! Workers that share results: on every system they break nothing, whatever the faults, and compute less
 //! often than they ask.
 
-use lab::museum::{Museum, Mutant};
-use lab::{Arm, Lab, Options, System, Worker, WorkerMode, draw_for, run, schedule, validate};
-use sim::explore::violation;
+use lab::museum::Mutant;
+use lab::{Arm, Options, System, Worker, WorkerMode, draw_for, run, schedule, validate};
 use sim::{Kind, Schedule, Span, VerdictKind};
+
+use crate::support::drawn::{convicted, unbroken};
 
 /// The number of drawn schedules on each system.
 const SCHEDULES: u64 = 20;
@@ -41,9 +42,7 @@ fn flights_break_nothing_under_faults() {
         let (mut accepted, mut rounds) = (0, 0);
         for seed in 0..SCHEDULES {
             let schedule = flying(draw_for(system, seed));
-            let report = run(&schedule, Arm::Fenced, seed).unwrap();
-            let broken = violation(&Lab::new(Arm::Fenced), &schedule, &report).map(|found| found.broken);
-            assert_eq!(broken, None, "{system}, seed {seed}:\n{}", report.trace());
+            let report = unbroken(&schedule, seed);
             accepted += report.summary().accepted.len();
             rounds += schedule.options.workers.iter().map(|worker| worker.rounds as usize).sum::<usize>();
         }
@@ -54,19 +53,12 @@ fn flights_break_nothing_under_faults() {
 #[test]
 fn without_a_second_look_results_are_computed_again() {
     for system in System::without_examples() {
-        let (mut again, mut twin) = (0, 0);
-        for seed in 0..SCHEDULES {
+        let drawn = |seed| {
             let mut schedule = flying(draw_for(system, seed));
             schedule.options.workers.iter_mut().for_each(|worker| worker.fails = None);
-            let mistaken = Museum::new(Arm::Fenced).with(Mutant::NoSecondLook);
-            let accused = |museum: &Museum| {
-                let report = sim::sim::build(museum, &schedule).unwrap().with_seed(seed).run().unwrap();
-                report.kinds().contains(&VerdictKind::ComputedTwice)
-            };
-            again += u64::from(accused(&mistaken));
-            twin += u64::from(accused(&mistaken.twin()));
-        }
-        assert!(again > 0 && twin == 0, "{system}: {again} computed again, of the twin {twin}");
+            schedule
+        };
+        convicted(Mutant::NoSecondLook, VerdictKind::ComputedTwice, (0..SCHEDULES).map(drawn));
     }
 }
 

@@ -1,6 +1,7 @@
-//! Shared by the tests: the corpus, the seeds from the environment, and scripts.
+//! Shared by the tests: the corpus, drawn schedules, the seeds from the environment, and scripts.
 
 mod corpus;
+pub mod drawn;
 pub mod guard;
 mod replay;
 pub mod scripts;
