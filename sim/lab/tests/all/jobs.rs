@@ -3,6 +3,7 @@
 use lab::museum::{Museum, Mutant};
 use lab::{Arm, Options, ReadMode, ReleaseMode, System, Worker, WorkerMode};
 use lab::{draw_for, run, schedule};
+use sim::faults::{Fault, Pause};
 use sim::{Kind, Report, Schedule, Span, VerdictKind};
 
 use crate::support::case;
@@ -81,6 +82,20 @@ fn a_queue_in_postgresql_keeps_its_jobs_without_power() {
     jobs.sort_unstable();
     jobs.dedup();
     assert_eq!(jobs.len(), 2, "{}", report.trace());
+}
+
+#[test]
+fn postgresql_ends_a_silent_transaction_and_no_shorter_pause_gives_its_job_away() {
+    let mut schedule = case("jobs-postgres-idle").schedule;
+    let accepted = |schedule: &Schedule<Options>| {
+        let accepted = run(schedule, Arm::Fenced, 1).unwrap().summary().accepted;
+        accepted.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(accepted(&schedule), ["b:2"]);
+    // Shorter than the timeout of 5 s: the row of the job stays locked until its worker commits.
+    let pause = Pause { lasts: Some(Span::from_secs(4)), ..Pause::of("a") };
+    schedule.faults = vec![Fault::new(schedule.faults[0].when.clone(), pause)];
+    assert_eq!(accepted(&schedule), ["a:1"]);
 }
 
 /// Returns the key of a job of which a part is committed.
