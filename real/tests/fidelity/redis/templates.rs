@@ -312,6 +312,7 @@ pub(crate) fn closeness(words: &[Vec<u8>], may_have_expired: bool, may_have_tabl
         "HTTL" | "HPTTL" | "HEXPIRETIME" | "HPEXPIRETIME" => Closeness::Millis,
         // The simulated server returns all keys at the first call; Redis chooses its cursors itself.
         "SCAN" if words.get(1).is_some_and(|cursor| cursor != b"0") => Closeness::Kind,
+        "HSCAN" | "SSCAN" | "ZSCAN" if words.get(2).is_some_and(|cursor| cursor != b"0") => Closeness::Kind,
         "KEYS" | "SCAN" | "CONFIG" => Closeness::Unordered,
         "HELLO" => Closeness::AnyInteger,
         "TIME" | "INFO" | "CLIENT" | "COMMAND" => Closeness::Kind,

@@ -86,7 +86,7 @@ fn a_queue_in_postgresql_keeps_its_jobs_without_power() {
 
 #[test]
 fn postgresql_ends_a_silent_transaction_and_no_shorter_pause_gives_its_job_away() {
-    let mut schedule = case("jobs-postgres-idle").schedule;
+    let mut schedule = case("jobs-postgres-idle").schedule.clone();
     let accepted = |schedule: &Schedule<Options>| {
         let accepted = run(schedule, Arm::Fenced, 1).unwrap().summary().accepted;
         accepted.iter().map(ToString::to_string).collect::<Vec<_>>()

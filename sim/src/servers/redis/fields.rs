@@ -30,7 +30,7 @@ impl State {
         if self.is_valkey() { self.field_clock() } else { NEVER }
     }
 
-    /// Returns true if a field that gets the expiry `at` is removed at once.
+    /// Returns true if a key or a field that gets the expiry `at` is removed at once.
     pub(crate) fn is_past(&self, at: i64) -> bool {
         at <= self.now_ms() && !self.is_replaying
     }

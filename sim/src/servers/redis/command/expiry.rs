@@ -1,6 +1,7 @@
-//! Commands that set, read and remove expiries. Source: `expire.c` of Redis 7.0.
+//! Commands that set, read and remove expiries. Source: `expire.c` of Redis 7.0 and of Valkey 9.1.
 
 use super::{NOT_AN_INTEGER, shown};
+use crate::servers::redis::effects::Removal;
 use crate::servers::redis::number::parse_i64;
 use crate::servers::redis::reply::Reply;
 use crate::servers::redis::request::Args;
@@ -117,12 +118,21 @@ fn set_expiry(state: &mut State, args: Args<'_>, unit: Unit, command: &str) -> R
     if !conditions.hold(entry.expires_at, at) {
         return Ok(Reply::Integer(0));
     }
-    if at <= now_ms && !state.is_replaying {
-        state.delete(key);
+    if state.is_past(at) {
+        end(state, key);
     } else {
         state.expire_at(key, Some(at));
     }
     Ok(Reply::Integer(1))
+}
+
+/// Removes `key`, whose new expiry has passed: for Valkey it has expired, for Redis it is deleted.
+pub(super) fn end(state: &mut State, key: &[u8]) {
+    if state.is_valkey() {
+        state.remove(key, Removal::Expired);
+    } else {
+        state.delete(key);
+    }
 }
 
 /// The options of EXPIRE and HEXPIRE: the conditions under which the new expiry replaces the old one.

@@ -11,7 +11,7 @@ mod subsequence;
 use std::sync::Arc;
 
 use self::conditions::Comparison;
-use super::expiry::{MILLIS, SECONDS, Unit};
+use super::expiry::{MILLIS, SECONDS, Unit, end};
 use super::wrong_arity;
 use crate::servers::redis::events::{EXPIRE, SET};
 use crate::servers::redis::reply::Reply;
@@ -44,7 +44,13 @@ pub(super) fn set(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
         _ if allowed => Reply::OK,
         _ => Reply::Nil,
     };
-    if allowed {
+    if !allowed {
+        return Ok(answer);
+    }
+    // Redis stores the value, which has expired.
+    if state.is_valkey() && expires_at.is_some_and(|at| state.is_past(at)) {
+        end(state, key);
+    } else {
         state.set(key, args.at(2).into(), expires_at.or(kept));
         state.notify(SET, key);
         if expires_at.is_some() {
@@ -122,7 +128,7 @@ pub(super) fn getex(state: &mut State, args: Args<'_>) -> Result<Reply, Reply> {
     let Some(entry) = state.lookup(key) else { return Ok(Reply::Nil) };
     let (value, had_expiry) = (entry.text()?.clone(), entry.expires_at.is_some());
     match options.expires_at(now_ms, "getex")? {
-        Some(at) if at <= now_ms => _ = state.delete(key),
+        Some(at) if at <= now_ms => end(state, key),
         Some(at) => state.expire_at(key, Some(at)),
         None if options.persists && had_expiry => state.expire_at(key, None),
         None => {}
