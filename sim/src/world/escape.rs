@@ -176,11 +176,12 @@ pub(crate) fn watch(watched: &Arc<Watched>) {
     RUN.set(Some(Arc::clone(watched)));
 }
 
-/// Notes the code that runs on this thread. It waits for no lock, since it may have interrupted that code.
+/// Notes the code that runs on this thread, which was interrupted before the instruction at this address. It
+/// waits for no lock, since it may have interrupted that code.
 #[cfg(target_os = "linux")]
-pub(super) fn note_sight() {
+pub(super) fn note_sight(interrupted: Option<usize>) {
     let run = RUN.try_with(|run| run.try_borrow().ok()?.clone()).ok().flatten();
-    let sight = Sight { process: current::process_name(), location: user_place_at(true) };
+    let sight = Sight { process: current::process_name(), location: user_place_at(interrupted) };
     if let Some(mut noted) = run.as_ref().and_then(|run| run.sight.try_lock().ok()) {
         *noted = Some(sight);
     }
@@ -220,13 +221,12 @@ fn keep(outside: Outside, call: &'static str) -> bool {
 /// library, in a crate from a registry, or in the simulator and the crates that it tests. `None` if there is
 /// none, or if the program has no debug information.
 pub(super) fn user_place() -> Option<String> {
-    user_place_at(false)
+    user_place_at(None)
 }
 
 /// As [`user_place`]. A backtrace takes each address for that after a call, and looks at the instruction
-/// before it. In code that was `interrupted`, the instruction itself may be the only one with the user's
-/// line.
-fn user_place_at(interrupted: bool) -> Option<String> {
+/// before it. In code that was `interrupted`, that one may be of another line: it need not have run before.
+fn user_place_at(interrupted: Option<usize>) -> Option<String> {
     let mut place = None;
     backtrace::trace(|frame| {
         let mut see = |symbol: &backtrace::Symbol| {
@@ -237,9 +237,10 @@ fn user_place_at(interrupted: bool) -> Option<String> {
                 place = Some(format!("{}:{line}", in_workspace(file).display()));
             }
         };
-        backtrace::resolve_frame(frame, &mut see);
-        if interrupted {
+        if interrupted == Some(frame.ip().addr()) {
             backtrace::resolve(frame.ip().wrapping_byte_add(1), &mut see);
+        } else {
+            backtrace::resolve_frame(frame, &mut see);
         }
         place.is_none()
     });

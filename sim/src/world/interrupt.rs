@@ -1,7 +1,7 @@
 //! Looks at the stack of a run's thread that does not return, by a signal: its handler runs on that thread.
 #![allow(unsafe_code, reason = "signals are libc's")]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::Once;
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -40,12 +40,12 @@ pub(crate) fn look(watched: &Watched) -> Option<Sight> {
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        let handler: extern "C" fn(c_int) = on_signal;
+        let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_signal;
         // SAFETY: all bits zero are a valid value, with no flags and an empty mask. Without SA_ONSTACK the
         // handler runs on the thread's own stack, which is large enough to find lines.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handler as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART;
+        action.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
         // SAFETY: the action is valid; the signal's former action is to ignore it.
         unsafe { libc::sigaction(SIGNAL, &raw const action, std::ptr::null_mut()) };
     });
@@ -53,10 +53,23 @@ fn install() {
 
 /// Notes what the thread does. It allocates, which a handler should not: the run has failed already, and
 /// [`look`] does not wait for ever. A panic would abort the program.
-extern "C" fn on_signal(_: c_int) {
+extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the pointer is valid for this thread.
     let errno = unsafe { *libc::__errno_location() };
-    let _ = std::panic::catch_unwind(escape::note_sight);
+    // SAFETY: with SA_SIGINFO the third argument is the context of the interrupted code.
+    let interrupted = address(unsafe { &*context.cast::<libc::ucontext_t>() });
+    let _ = std::panic::catch_unwind(|| escape::note_sight(interrupted));
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+}
+
+/// Returns the address of the instruction before which the code was interrupted, where it is known.
+fn address(context: &libc::ucontext_t) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    let address = usize::try_from(*context.uc_mcontext.gregs.get(libc::REG_RIP as usize)?).ok();
+    #[cfg(target_arch = "aarch64")]
+    let address = usize::try_from(context.uc_mcontext.pc).ok();
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let address = None;
+    address
 }

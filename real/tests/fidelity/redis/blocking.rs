@@ -229,13 +229,22 @@ impl Answer {
 }
 
 fn shown(answers: &[Answer]) -> String {
-    let shown = |answer: &Answer| {
-        // The number of a connection is the server's choice.
-        let reply = answer.reply.to_string();
-        let reply = if answer.name == "HELLO" { "(hello)".to_owned() } else { reply };
-        format!("to {}: {reply}", answer.client + 1)
-    };
+    let shown =
+        |answer: &Answer| format!("to {}: {}", answer.client + 1, without_number(&answer.reply.to_string()));
     answers.iter().map(shown).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the reply without the number of the connection, which the server chooses. HELLO tells it, also in
+/// a transaction.
+fn without_number(reply: &str) -> String {
+    const NUMBER: &str = "$2 id :";
+    match reply.split_once(NUMBER) {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|digit: char| digit.is_ascii_digit());
+            format!("{before}{NUMBER}…{rest}")
+        }
+        None => reply.to_owned(),
+    }
 }
 
 /// The clients of one server.

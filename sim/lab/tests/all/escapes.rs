@@ -15,6 +15,9 @@ use std::time::Duration;
 
 use sim::{Process, RunError, Sim};
 
+/// A limit of real time within which a machine that is busy with other tests gets to the loop.
+const REAL_LIMIT: Duration = Duration::from_secs(3);
+
 /// Runs a process `a`; returns the error of the run, which must have one.
 fn error<F: Future<Output = ()> + Send + 'static>(
     main: impl Fn(Process) -> F + Send + Sync + 'static,
@@ -236,9 +239,9 @@ fn a_loop_that_never_awaits_is_an_error_after_the_real_limit() {
     static ENDED: AtomicBool = AtomicBool::new(false);
     let line = line!() + 1;
     let main = |_| async { while !ENDED.load(Ordering::Relaxed) {} };
-    let error = Sim::new(3).real_limit(Duration::from_secs(1)).process("a", main).run().unwrap_err();
+    let error = Sim::new(3).real_limit(REAL_LIMIT).process("a", main).run().unwrap_err();
     ENDED.store(true, Ordering::Relaxed);
-    assert_names(&error, line, &["seed 3", "1s of real time", "never awaits", "Sim::real_limit"]);
+    assert_names(&error, line, &["seed 3", "3s of real time", "never awaits", "Sim::real_limit"]);
 }
 
 #[test]
@@ -264,7 +267,7 @@ fn a_check_keeps_the_schedule_that_never_ends() {
         let is_hung = sim.seed() == 2;
         // On one line: the debug information of optimised code may give a loop the line below it.
         let main = move |_| async move { while is_hung && !ENDED.load(Ordering::Relaxed) {} };
-        sim.real_limit(Duration::from_secs(1)).process("a", main);
+        sim.real_limit(REAL_LIMIT).process("a", main);
     };
     let failure = sim::check("never_ends", world).schedules(3).keep_in(&kept).find().unwrap().unwrap();
     ENDED.store(true, Ordering::Relaxed);
@@ -302,7 +305,7 @@ const CHILD: &str = "DLOCK_SIM_TEST_HUNG_SCRIPT";
 fn a_script_that_never_awaits_ends_its_program() {
     if std::env::var_os(CHILD).is_some() {
         let never = |_| async { while std::hint::black_box(true) {} };
-        let _ = Sim::new(3).real_limit(Duration::from_secs(1)).run_script(never);
+        let _ = Sim::new(3).real_limit(REAL_LIMIT).run_script(never);
         return;
     }
     let name = "escapes::a_script_that_never_awaits_ends_its_program";
@@ -310,7 +313,7 @@ fn a_script_that_never_awaits_ends_its_program() {
     let output = child.args(["--exact", name]).env(CHILD, "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(101), "{text}");
-    assert!(text.contains("seed 3: the run had not ended after 1s of real time"), "{text}");
+    assert!(text.contains("seed 3: the run had not ended after 3s of real time"), "{text}");
     assert!(text.contains(file!()), "{text}");
 }
 

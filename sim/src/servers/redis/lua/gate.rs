@@ -131,15 +131,51 @@ pub(super) fn call_function(
     }
 }
 
+/// Creates `redis.acl_check_cmd`.
+pub(super) fn check_function(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Function> {
+    let running = LightUserData(Arc::as_ptr(running).cast_mut().cast::<c_void>());
+    // SAFETY: as in `call_function`.
+    unsafe {
+        lua.exec_raw((running, true, "ok", "OK"), |state| {
+            ffi::lua_pushcclosure(state, check, call_slot::COUNT);
+        })
+    }
+}
+
 /// Lua's side of `redis.call`. *May throw*: the reply is left in [`Running`], only its address is held here.
 unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
-    // SAFETY: the upvalues are those that `call_function` set. The reply does not move until the next call:
-    // only Lua's collector may run while it is being pushed, and that calls no script. Rule 1 for the rest.
+    // SAFETY: `call_function` set the upvalues.
+    unsafe {
+        let throws = ffi::lua_toboolean(state, ffi::lua_upvalueindex(call_slot::THROWS)) != 0;
+        push_answer(state, throws, Running::execute);
+    }
+    1
+}
+
+/// Lua's side of `redis.acl_check_cmd`. *May throw*. mlua would look for the names of all functions on the
+/// stack to explain the error, which the scripts of locks catch: it takes 270,000 instructions.
+unsafe extern "C-unwind" fn check(state: *mut lua_State) -> i32 {
+    // SAFETY: `check_function` set the upvalues.
+    unsafe {
+        push_answer(state, true, Running::check);
+        ffi::lua_pushboolean(state, 1);
+    }
+    1
+}
+
+/// Pushes the reply of `work` to the words on the stack. *May throw*, and does if the reply is an error and
+/// `throws`.
+///
+/// # Safety
+///
+/// `state` runs a function with the upvalues of [`call_slot`].
+unsafe fn push_answer(state: *mut lua_State, throws: bool, work: fn(&mut Running) -> Reply) {
+    // SAFETY: the caller's promise. The reply does not move until the next call: only Lua's collector may run
+    // while it is being pushed, and that calls no script. Rule 1 for the rest.
     unsafe {
         let running =
             ffi::lua_touserdata(state, ffi::lua_upvalueindex(call_slot::RUNNING)).cast::<Mutex<Running>>();
-        let throws = ffi::lua_toboolean(state, ffi::lua_upvalueindex(call_slot::THROWS)) != 0;
-        let (reply, protocol) = answer(state, running);
+        let (reply, protocol) = answer(state, running, work);
         stack::push_reply(state, reply, protocol);
         if let Reply::Error(_) = &*reply {
             stack::push_text(state, b"ignore_error_stats_update");
@@ -149,21 +185,27 @@ unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
                 ffi::lua_error(state);
             }
         }
-        1
     }
 }
 
-/// Runs the command on the stack. Returns its reply, and the protocol in which the script wants it. Never
-/// throws.
+/// Does the `work` with the words on the stack. Returns its reply, and the protocol in which the script wants
+/// it. Never throws.
 ///
 /// # Safety
 ///
 /// `state` runs a function of Lua's, and `running` is alive.
-unsafe fn answer(state: *mut lua_State, running: *const Mutex<Running>) -> (*const Reply, Protocol) {
+unsafe fn answer(
+    state: *mut lua_State,
+    running: *const Mutex<Running>,
+    work: fn(&mut Running) -> Reply,
+) -> (*const Reply, Protocol) {
     // SAFETY: the caller's promise.
     let mut running = lock(unsafe { &*running });
-    // SAFETY: the caller's promise.
-    running.answer(|running| unsafe { running.call(state) });
+    running.answer(|running| {
+        // SAFETY: the caller's promise.
+        let words = unsafe { running.read_words(state) };
+        words.map_or_else(|refused| refused, |()| work(running))
+    });
     (&raw const running.reply, running.protocol)
 }
 
@@ -177,17 +219,17 @@ impl Running {
         });
     }
 
-    /// Runs the command whose words are on the stack of `state`, and returns its reply. Never throws: it
-    /// reads strings as strings and numbers as numbers, so that Lua converts nothing.
+    /// Reads the words of a command from the stack of `state` into `arguments`. Never throws: it reads
+    /// strings as strings and numbers as numbers, so that Lua converts nothing.
     ///
     /// # Safety
     ///
     /// `state` runs a function of Lua's.
-    unsafe fn call(&mut self, state: *mut lua_State) -> Reply {
+    unsafe fn read_words(&mut self, state: *mut lua_State) -> Result<(), Reply> {
         // SAFETY: the caller's promise; all indices are below the top.
         let count = unsafe { ffi::lua_gettop(state) };
         if count == 0 {
-            return Reply::error("ERR Please specify at least one argument for this redis lib call");
+            return Err(Reply::error("ERR Please specify at least one argument for this redis lib call"));
         }
         self.arguments.clear();
         for index in 1..=count {
@@ -197,21 +239,24 @@ impl Running {
                     // SAFETY: as above; a text stays where it is while it is on the stack.
                     let text = unsafe { stack::text(state, index) };
                     if !self.room.take(text.len()) {
-                        return Reply::error(room::EXCEEDED);
+                        return Err(Reply::error(room::EXCEEDED));
                     }
                     self.arguments.push(text);
                 }
                 // SAFETY: as above.
                 ffi::LUA_TNUMBER => self.push_number(unsafe { ffi::lua_tonumber(state, index) }),
-                _ => return Reply::error("ERR Lua redis lib command arguments must be strings or integers"),
+                _ => {
+                    let refused = "ERR Lua redis lib command arguments must be strings or integers";
+                    return Err(Reply::error(refused));
+                }
             }
         }
-        self.execute()
+        Ok(())
     }
 
     /// Adds a number as Redis writes it: whole numbers of up to 17 digits as integers, larger ones with an
     /// exponent.
-    pub(super) fn push_number(&mut self, number: f64) {
+    fn push_number(&mut self, number: f64) {
         let whole = number as i64;
         if (whole as f64).to_bits() == number.to_bits() && whole.unsigned_abs() < 100_000_000_000_000_000 {
             self.arguments.push_with(|out| push_i64(out, whole));

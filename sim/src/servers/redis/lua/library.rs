@@ -42,9 +42,7 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
     host.raw_set("randomseed", lua.create_function(seed)?)?;
     let stops = running.clone();
     let is_stopped = move |_: &Lua, ()| Ok(lock(&stops).budget == 0);
-    let checks = running.clone();
-    let acl_check = move |_: &Lua, words: MultiValue| acl_check(&mut lock(&checks), &words);
-    host.raw_set("acl_check_cmd", lua.create_function(acl_check)?)?;
+    host.raw_set("acl_check_cmd", gate::check_function(lua, running)?)?;
     host.raw_set("is_stopped", lua.create_function(is_stopped)?)?;
     let speaks = running.clone();
     let set_resp = move |_: &Lua, version: u32| {
@@ -112,6 +110,16 @@ impl Running {
         self.room.take(std::mem::take(&mut self.state.copied_bytes));
         reply
     }
+
+    /// `redis.acl_check_cmd`: refuses unknown commands. There is no access control: all others are allowed.
+    pub(super) fn check(&mut self) -> Reply {
+        match command::look_up(self.arguments.args(), self.state.version) {
+            Lookup::Found(_) | Lookup::WrongArity(_) => Reply::OK,
+            Lookup::Unknown | Lookup::UnknownSubcommand(_) => {
+                Reply::error("ERR Invalid command passed to redis.acl_check_cmd()")
+            }
+        }
+    }
 }
 
 fn sha1hex(lua: &Lua, args: MultiValue) -> mlua::Result<LuaString> {
@@ -137,31 +145,6 @@ fn log(_: &Lua, args: MultiValue) -> mlua::Result<()> {
         None => Err(thrown("ERR First argument must be a number (log level).")),
         Some(level) if !(0.0..4.0).contains(&level) => Err(thrown("ERR Invalid debug level.")),
         Some(_) => Ok(()),
-    }
-}
-
-/// `redis.acl_check_cmd`: refuses unknown commands. There is no access control: all others are allowed.
-fn acl_check(running: &mut Running, words: &MultiValue) -> mlua::Result<bool> {
-    if words.is_empty() {
-        return Err(thrown("ERR Please specify at least one argument for this redis lib call"));
-    }
-    running.arguments.clear();
-    for word in words {
-        match word {
-            Value::String(text) if !running.room.take(text.as_bytes().len()) => {
-                return Err(thrown(room::EXCEEDED));
-            }
-            Value::String(text) => running.arguments.push(&text.as_bytes()),
-            Value::Integer(number) => running.arguments.push(number.to_string().as_bytes()),
-            Value::Number(number) => running.push_number(*number),
-            _ => return Err(thrown("ERR Lua redis lib command arguments must be strings or integers")),
-        }
-    }
-    match command::look_up(running.arguments.args(), running.state.version) {
-        Lookup::Found(_) | Lookup::WrongArity(_) => Ok(true),
-        Lookup::Unknown | Lookup::UnknownSubcommand(_) => {
-            Err(thrown("ERR Invalid command passed to redis.acl_check_cmd()"))
-        }
     }
 }
 
