@@ -237,10 +237,13 @@ fn user_place_at(interrupted: Option<usize>) -> Option<String> {
                 place = Some(format!("{}:{line}", in_workspace(file).display()));
             }
         };
+        let itself = frame.ip().wrapping_byte_add(1);
         if interrupted == Some(frame.ip().addr()) {
-            backtrace::resolve(frame.ip().wrapping_byte_add(1), &mut see);
-        } else {
-            backtrace::resolve_frame(frame, &mut see);
+            backtrace::resolve(itself, &mut see);
+        }
+        backtrace::resolve_frame(frame, &mut see);
+        if interrupted.is_some() {
+            backtrace::resolve(itself, &mut see);
         }
         place.is_none()
     });
