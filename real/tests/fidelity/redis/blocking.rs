@@ -205,6 +205,17 @@ pub(crate) fn run(script: &[Step], servers: Servers, tally: &Tally) -> Verdict {
     Verdict::Same
 }
 
+/// Returns the replies to a client whose timeout has come, and to another one that has asked since, with the
+/// numbers of the clients that still wait.
+pub(crate) fn ask_after_a_timeout(server: SocketAddr) -> (String, BTreeSet<usize>) {
+    let mut side = Side::connect(server);
+    let words = |text: &str| text.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+    let mut answers = side.ask(0, &words("BLPOP l 0.01"));
+    std::thread::sleep(WAIT);
+    answers.extend(side.ask(1, &words("BZPOPMAX z 0")));
+    (shown(&answers), side.waiting)
+}
+
 /// A reply to a client.
 struct Answer {
     client: usize,
@@ -287,6 +298,8 @@ impl Side {
                 self.waiting.insert(client);
                 break;
             }
+            // On a busy machine the timeout of another client may have come: it waits no longer.
+            answers.extend(self.served());
             assert!(Instant::now() < deadline, "no reply to {}", self.names[client]);
         }
         answers.extend(self.settle());
@@ -301,15 +314,22 @@ impl Side {
         blocked(&mut self.control);
         let still = blocked(&mut self.control);
         while self.waiting.len() > still {
-            for client in self.waiting.clone() {
-                if let Some(reply) = self.clients[client].poll(GLANCE).unwrap() {
-                    self.waiting.remove(&client);
-                    answers.push(self.answer(client, reply, true));
-                }
-            }
+            answers.extend(self.served());
             assert!(Instant::now() < deadline, "no reply to a client that waits no longer");
         }
         answers.sort_by_key(|answer| answer.client);
+        answers
+    }
+
+    /// Returns the replies to waiting clients that have come.
+    fn served(&mut self) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        for client in self.waiting.clone() {
+            if let Some(reply) = self.clients[client].poll(GLANCE).unwrap() {
+                self.waiting.remove(&client);
+                answers.push(self.answer(client, reply, true));
+            }
+        }
         answers
     }
 

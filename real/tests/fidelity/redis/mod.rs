@@ -153,6 +153,18 @@ fn redis_serves_waiting_clients_alike() {
     );
 }
 
+/// The comparison above must bear a machine so busy that timeouts come before the next request.
+#[test]
+fn redis_answers_after_a_timeout_alike() {
+    let stage = Stage::new().unwrap();
+    let live = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let simulated = lab::serve::host_redis().unwrap();
+    let expected = ("to 1: *-1".to_owned(), BTreeSet::from([1]));
+    for server in [live.address().parse().unwrap(), simulated.address()] {
+        assert_eq!(blocking::ask_after_a_timeout(server), expected, "{server}");
+    }
+}
+
 /// A command added to the simulated server must be compared, too.
 #[test]
 fn redis_compares_every_command_of_the_simulated_server() {
