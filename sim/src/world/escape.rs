@@ -176,12 +176,12 @@ pub(crate) fn watch(watched: &Arc<Watched>) {
     RUN.set(Some(Arc::clone(watched)));
 }
 
-/// Notes the code that runs on this thread, which was interrupted before the instruction at this address. It
-/// waits for no lock, since it may have interrupted that code.
+/// Notes the code that runs on this thread, which was interrupted before the instruction at this address (0 if
+/// that is not known). It waits for no lock, since it may have interrupted that code.
 #[cfg(target_os = "linux")]
-pub(super) fn note_sight(interrupted: Option<usize>) {
+pub(super) fn note_sight(interrupted: usize) {
     let run = RUN.try_with(|run| run.try_borrow().ok()?.clone()).ok().flatten();
-    let sight = Sight { process: current::process_name(), location: user_place_at(interrupted) };
+    let sight = Sight { process: current::process_name(), location: user_place_at(Some(interrupted)) };
     if let Some(mut noted) = run.as_ref().and_then(|run| run.sight.try_lock().ok()) {
         *noted = Some(sight);
     }
@@ -225,7 +225,8 @@ pub(super) fn user_place() -> Option<String> {
 }
 
 /// As [`user_place`]. A backtrace takes each address for that after a call, and looks at the instruction
-/// before it. In code that was `interrupted`, that one may be of another line: it need not have run before.
+/// before it. That is the wrong one in code that a signal `interrupted` (0 if it is not known where): it may be
+/// of another line or function, and need not have run before.
 fn user_place_at(interrupted: Option<usize>) -> Option<String> {
     let mut place = None;
     backtrace::trace(|frame| {
@@ -237,13 +238,16 @@ fn user_place_at(interrupted: Option<usize>) -> Option<String> {
                 place = Some(format!("{}:{line}", in_workspace(file).display()));
             }
         };
-        let itself = frame.ip().wrapping_byte_add(1);
-        if interrupted == Some(frame.ip().addr()) {
-            backtrace::resolve(itself, &mut see);
-        }
-        backtrace::resolve_frame(frame, &mut see);
-        if interrupted.is_some() {
-            backtrace::resolve(itself, &mut see);
+        // `resolve` looks at the instruction before the address that it gets.
+        let (before, itself) = (frame.ip(), frame.ip().wrapping_byte_add(1));
+        match interrupted {
+            None => backtrace::resolve(before, see),
+            Some(address) => {
+                let is_here = address == before.addr();
+                let (first, second) = if is_here { (itself, before) } else { (before, itself) };
+                backtrace::resolve(first, &mut see);
+                backtrace::resolve(second, see);
+            }
         }
         place.is_none()
     });

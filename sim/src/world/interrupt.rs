@@ -63,13 +63,19 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void)
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Returns the address of the instruction before which the code was interrupted, where it is known.
-fn address(context: &libc::ucontext_t) -> Option<usize> {
-    #[cfg(target_arch = "x86_64")]
-    let address = usize::try_from(*context.uc_mcontext.gregs.get(libc::REG_RIP as usize)?).ok();
-    #[cfg(target_arch = "aarch64")]
-    let address = usize::try_from(context.uc_mcontext.pc).ok();
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let address = None;
-    address
+/// Returns the address of the instruction before which the code was interrupted.
+#[cfg(target_arch = "x86_64")]
+fn address(context: &libc::ucontext_t) -> usize {
+    let register = libc::REG_RIP as usize;
+    context.uc_mcontext.gregs.get(register).and_then(|address| usize::try_from(*address).ok()).unwrap_or(0)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn address(context: &libc::ucontext_t) -> usize {
+    usize::try_from(context.uc_mcontext.pc).unwrap_or(0)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn address(_: &libc::ucontext_t) -> usize {
+    0
 }

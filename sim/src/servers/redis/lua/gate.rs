@@ -20,7 +20,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use mlua::ffi::{self, lua_State};
+use mlua::ffi::{self, lua_CFunction, lua_State};
 use mlua::{Function, LightUserData, Lua, RegistryKey, Table, Value};
 
 use super::result::{self, DEPTH_MAX, SHALLOW};
@@ -115,10 +115,12 @@ impl Gate {
     }
 }
 
-/// Creates `redis.call`, which throws error replies, or `redis.pcall`, which returns them.
-pub(super) fn call_function(
+/// Creates `redis.call` and `redis.pcall` of [`call`], or `redis.acl_check_cmd` of [`check`]. It throws error
+/// replies, or returns them.
+pub(super) fn host_function(
     lua: &Lua,
     running: &Arc<Mutex<Running>>,
+    function: lua_CFunction,
     throws: bool,
 ) -> mlua::Result<Function> {
     let running = LightUserData(Arc::as_ptr(running).cast_mut().cast::<c_void>());
@@ -126,50 +128,36 @@ pub(super) fn call_function(
     // keeps `running` alive for as long as the interpreter.
     unsafe {
         lua.exec_raw((running, throws, "ok", "OK"), |state| {
-            ffi::lua_pushcclosure(state, call, call_slot::COUNT);
-        })
-    }
-}
-
-/// Creates `redis.acl_check_cmd`.
-pub(super) fn check_function(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Function> {
-    let running = LightUserData(Arc::as_ptr(running).cast_mut().cast::<c_void>());
-    // SAFETY: as in `call_function`.
-    unsafe {
-        lua.exec_raw((running, true, "ok", "OK"), |state| {
-            ffi::lua_pushcclosure(state, check, call_slot::COUNT);
+            ffi::lua_pushcclosure(state, function, call_slot::COUNT);
         })
     }
 }
 
 /// Lua's side of `redis.call`. *May throw*: the reply is left in [`Running`], only its address is held here.
-unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
-    // SAFETY: `call_function` set the upvalues.
-    unsafe {
-        let throws = ffi::lua_toboolean(state, ffi::lua_upvalueindex(call_slot::THROWS)) != 0;
-        push_answer(state, throws, Running::execute);
-    }
+pub(super) unsafe extern "C-unwind" fn call(state: *mut lua_State) -> i32 {
+    // SAFETY: `host_function` set the upvalues.
+    unsafe { push_answer(state, Running::execute) };
     1
 }
 
 /// Lua's side of `redis.acl_check_cmd`. *May throw*. mlua would look for the names of all functions on the
 /// stack to explain the error, which the scripts of locks catch: it takes 270,000 instructions.
-unsafe extern "C-unwind" fn check(state: *mut lua_State) -> i32 {
-    // SAFETY: `check_function` set the upvalues.
+pub(super) unsafe extern "C-unwind" fn check(state: *mut lua_State) -> i32 {
+    // SAFETY: `host_function` set the upvalues.
     unsafe {
-        push_answer(state, true, Running::check);
+        push_answer(state, Running::check);
         ffi::lua_pushboolean(state, 1);
     }
     1
 }
 
-/// Pushes the reply of `work` to the words on the stack. *May throw*, and does if the reply is an error and
-/// `throws`.
+/// Pushes the reply of `work` to the words on the stack. *May throw*, and does if the reply is an error and the
+/// function throws them.
 ///
 /// # Safety
 ///
 /// `state` runs a function with the upvalues of [`call_slot`].
-unsafe fn push_answer(state: *mut lua_State, throws: bool, work: fn(&mut Running) -> Reply) {
+unsafe fn push_answer(state: *mut lua_State, work: fn(&mut Running) -> Reply) {
     // SAFETY: the caller's promise. The reply does not move until the next call: only Lua's collector may run
     // while it is being pushed, and that calls no script. Rule 1 for the rest.
     unsafe {
@@ -181,7 +169,7 @@ unsafe fn push_answer(state: *mut lua_State, throws: bool, work: fn(&mut Running
             stack::push_text(state, b"ignore_error_stats_update");
             ffi::lua_pushboolean(state, 1);
             ffi::lua_rawset(state, -3);
-            if throws {
+            if ffi::lua_toboolean(state, ffi::lua_upvalueindex(call_slot::THROWS)) != 0 {
                 ffi::lua_error(state);
             }
         }

@@ -27,8 +27,8 @@ struct ThrownReply(Vec<u8>);
 /// replace the script's frame, and errors would lose their line.
 pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
-    host.raw_set("pcall", gate::call_function(lua, running, false)?)?;
-    host.raw_set("call", gate::call_function(lua, running, true)?)?;
+    host.raw_set("pcall", gate::host_function(lua, running, gate::call, false)?)?;
+    host.raw_set("call", gate::host_function(lua, running, gate::call, true)?)?;
     host.raw_set("sha1hex", lua.create_function(sha1hex)?)?;
     host.raw_set("log", lua.create_function(log)?)?;
     let draws = running.clone();
@@ -42,7 +42,7 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
     host.raw_set("randomseed", lua.create_function(seed)?)?;
     let stops = running.clone();
     let is_stopped = move |_: &Lua, ()| Ok(lock(&stops).budget == 0);
-    host.raw_set("acl_check_cmd", gate::check_function(lua, running)?)?;
+    host.raw_set("acl_check_cmd", gate::host_function(lua, running, gate::check, true)?)?;
     host.raw_set("is_stopped", lua.create_function(is_stopped)?)?;
     let speaks = running.clone();
     let set_resp = move |_: &Lua, version: u32| {

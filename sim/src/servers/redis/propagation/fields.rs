@@ -101,7 +101,7 @@ fn compare(version: Version, table: &str) {
 
 #[test]
 fn valkey_has_its_expiries_as_the_live_server() {
-    compare(Version::Valkey9, include_str!("valkey_fields.txt"));
+    compare(Version::Valkey9, include_str!("valkey_expiries.txt"));
 }
 
 #[test]
