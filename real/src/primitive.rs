@@ -103,14 +103,8 @@ impl Primitive {
     }
 
     /// Returns whether a contender acquires it, and holds it until it releases it.
-    pub const fn is_lock(self) -> bool {
-        use Primitive::{
-            Bounded, Cron, Election, Jobs, Mutex, Readers, Reentrant, Semaphore, Several, SingleFlight,
-        };
-        match self {
-            Mutex | Bounded { .. } | Semaphore { .. } | Readers | Several { .. } => true,
-            Reentrant { .. } | Election | SingleFlight | Cron { .. } | Jobs => false,
-        }
+    pub const fn is_held(self) -> bool {
+        !matches!(self, Self::SingleFlight | Self::Cron { .. } | Self::Jobs)
     }
 
     /// Returns whether its worker checks its lease before it writes, if it is to: the others leave that to

@@ -28,7 +28,8 @@ pub(crate) struct Contend {
     #[arg(long, env = "DLOCK_ARM", value_enum, default_value = "lock")]
     arm: ArmKind,
     /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore:N, readers (of three
-    /// rounds two read) or several:K (keys at once). The others are built on them.
+    /// rounds two read), several:K (keys at once), reentrant:D (nested sections) or election (campaigns; a
+    /// leader resigns after its work). The others are not acquired.
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The database for the mechanisms without a lock: postgresql://user@host:port/database.

@@ -20,12 +20,12 @@ pub enum LoadError {
         /// The keys of an attempt.
         wanted: u32,
     },
-    /// The primitive is built on a lock.
+    /// A contender does not hold the primitive.
     #[error(
-        "contend measures acquires, and {0} is built on a lock or a queue: give --primitive mutex, or \
+        "contend measures how long an acquire waits, and nobody acquires {0}: give another --primitive, or \
          --primitive {0} to `real worker` or `real chaos`"
     )]
-    NoLock(Primitive),
+    NotHeld(Primitive),
     /// The rate is no number of attempts.
     #[error("--rate {0} is no number of attempts a second: give one above zero, such as 100")]
     Rate(f64),

@@ -133,8 +133,8 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
     }
     zero(load.rate == 0.0, "--rate")?;
     zero(load.patience.is_some_and(|patience| patience.is_zero()), "--patience")?;
-    if !load.primitive.is_lock() {
-        return Err(LoadError::NoLock(load.primitive));
+    if !load.primitive.is_held() {
+        return Err(LoadError::NotHeld(load.primitive));
     }
     let wanted = load.primitive.keys();
     if u64::from(wanted) > load.keys {

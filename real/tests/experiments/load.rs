@@ -50,6 +50,20 @@ async fn a_hot_key_counts_every_attempt() {
     assert_eq!(report.fairness.served, report.served);
 }
 
+/// Nested sections and terms exclude each other as sections of a mutex do, and end with their attempts.
+#[tokio::test]
+async fn scopes_and_candidates_are_served_one_at_a_time() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    for primitive in [Primitive::Reentrant { depth: 3 }, Primitive::Election] {
+        let load = Load { primitive, key: primitive.to_string(), ..load(&redis) };
+        let report = contend(load, TokioRuntime::new(Handle::current())).await.unwrap();
+        assert_eq!((report.offered, report.failed, report.lost), (200, 0, 0), "{report}");
+        assert!((2..=51).contains(&report.served), "{report}");
+        assert_eq!(report.release.count, report.served, "{report}");
+    }
+}
+
 #[tokio::test]
 async fn random_attempts_are_those_of_the_seed_however_many_contend() {
     let stage = Stage::new().unwrap();
