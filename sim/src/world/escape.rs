@@ -176,8 +176,8 @@ pub(crate) fn watch(watched: &Arc<Watched>) {
     RUN.set(Some(Arc::clone(watched)));
 }
 
-/// Notes the code that runs on this thread, which was interrupted before the instruction at this address (0 if
-/// that is not known). It waits for no lock, since it may have interrupted that code.
+/// Notes the code that runs on this thread, which was interrupted before the instruction at this address (0
+/// if that is not known). It waits for no lock, since it may have interrupted that code.
 #[cfg(target_os = "linux")]
 pub(super) fn note_sight(interrupted: usize) {
     let run = RUN.try_with(|run| run.try_borrow().ok()?.clone()).ok().flatten();
@@ -225,8 +225,8 @@ pub(super) fn user_place() -> Option<String> {
 }
 
 /// As [`user_place`]. A backtrace takes each address for that after a call, and looks at the instruction
-/// before it. That is the wrong one in code that a signal `interrupted` (0 if it is not known where): it may be
-/// of another line or function, and need not have run before.
+/// before it. That is the wrong one in code that a signal `interrupted` (0 if it is not known where): it may
+/// be of another line or function, and need not have run before.
 fn user_place_at(interrupted: Option<usize>) -> Option<String> {
     let mut place = None;
     backtrace::trace(|frame| {

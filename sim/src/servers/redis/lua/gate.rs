@@ -151,8 +151,8 @@ pub(super) unsafe extern "C-unwind" fn check(state: *mut lua_State) -> i32 {
     1
 }
 
-/// Pushes the reply of `work` to the words on the stack. *May throw*, and does if the reply is an error and the
-/// function throws them.
+/// Pushes the reply of `work` to the words on the stack. *May throw*, and does if the reply is an error and
+/// the function throws them.
 ///
 /// # Safety
 ///
