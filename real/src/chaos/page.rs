@@ -222,7 +222,7 @@ fn head() -> String {
 `real chaos` runs workers as processes on live servers and strikes a fault every few seconds
 ([how](live.md#the-long-run)). `cargo run --release -p fencepost-real -- report` makes this page from the reports in
 `real/results/chaos/`, and `report --check` compares the two. Runs were made several at a time: they measure no speed, so
-that the load of the machine is not judged. The last column is the longest time for which a worker asked and was not
+that the load of the machine is not judged. The last column is the longest time in which some worker waited and none was
 served; jobs are claimed, not requested, and have none.
 
 The servers are one Redis {persistence}, and a replica of it,

@@ -101,6 +101,7 @@ const ALL: [Question; 13] = [
             ("bought no more throughput", WHOLE),
             ("waiters poll at random times", WHOLE),
             ("the more of them poll", WHOLE),
+            ("What limits it on", ", and the"),
         ],
         evidence: "[experiment 4](experiments.md#4-acquisition-latency-against-contention), \
                    [the objectives](experiments.md#the-objectives-of-the-lab)",
@@ -121,6 +122,7 @@ const ALL: [Question; 13] = [
         figures: &[
             ("the lock stayed taken for longer with a TTL", WHOLE),
             ("blocked the lock for", ": a lock is tied"),
+            ("with fencing, whatever the TTL", WHOLE),
         ],
         evidence: "[experiment 6](experiments.md#6-ttl-sweep-with-sigkill), \
                    [sigkill-holder](../seeds/sigkill-holder.toml)",
@@ -128,10 +130,15 @@ const ALL: [Question; 13] = [
     Question {
         question: "What do ten million locks cost?",
         experiment: 7,
-        answer: "Memory until active or lazy expiry reclaims them",
+        answer: "Memory: that of a lock until active or lazy expiry reclaims it, and that of its counter for \
+                 ever. On etcd the leases are in memory, too, and each acquire leaves a revision in the \
+                 database until that is compacted",
         figures: &[
-            ("with one of its own, which never expires", ", which never expires"),
+            ("with one of its own, which never expires", WHOLE),
             ("the last memory was reclaimed", WHOLE),
+            ("of memory of each member", ": a member"),
+            ("still had their locks when", ": waiters"),
+            ("acquires and releases of one lock made", WHOLE),
         ],
         evidence: "[experiment 7](experiments.md#7-ten-million-locks)",
     },
@@ -156,7 +163,7 @@ const ALL: [Question; 13] = [
         answer: "Time for each acquire or write",
         figures: &[
             ("An acquire on Redis takes", "; of the acquires"),
-            ("a WAIT for one replica", WHOLE),
+            ("with a WAIT for it", WHOLE),
             ("answer an acquire after", ", and serve"),
             ("in a file on the disk took", ": "),
         ],
@@ -165,7 +172,8 @@ const ALL: [Question; 13] = [
     Question {
         question: "Is a conditional update better than a lock?",
         experiment: 11,
-        answer: "While conflicts are rare and a try is cheap, as *The Computing Series* has it",
+        answer: "While a try in vain costs others little: one that computes takes the processor from them \
+                 (*The Computing Series* has it while conflicts are rare)",
         figures: &[("an update under the lock serves more", WHOLE)],
         evidence: "[experiment 11](experiments.md#11-conditional-updates-against-a-lock); no update is lost \
                    either way: [cas-high-contention](../seeds/cas-high-contention.toml), \

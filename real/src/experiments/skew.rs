@@ -119,7 +119,8 @@ impl Experiment for Skew {
         section.remarks.extend(longest(configuration, findings));
         section.remarks.extend(barred(configuration, findings));
         section.remarks.push(
-            "etcd and ZooKeeper end leases by clocks that run since the machine's start, which nobody sets."
+            "etcd and ZooKeeper end leases by clocks that run since the machine's start, which nobody sets. \
+             Clocks that run at a wrong rate are simulated: [the comparison](comparison.md), fault `clock rate`."
                 .to_owned(),
         );
         section

@@ -129,8 +129,8 @@ fn objective(configuration: &Configuration, points: &[&Point]) -> Option<String>
     let least = points.iter().min_by_key(|point| point.contenders)?;
     let ceiling = 1.0 / cycle;
     let limit = format!(
-        "What limits it is that sections exclude each other: with work of {work} and {change_ms:.1} ms from \
-         its end to the next grant, {ceiling:.3} a second fit, and the {offered_per_second:.3} that were \
+        "What limits it on {name} is that sections exclude each other: with work of {work} and \
+         {change_ms:.1} ms from its end to the next grant, {ceiling:.3} a second fit, and the {offered_per_second:.3} that were \
          offered kept the lock busy for {:.0} % of the time. Requests are no limit: with {} contenders the \
          median is {:.1} ms",
         100.0 * (offered_per_second * cycle).min(1.0),

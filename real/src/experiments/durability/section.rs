@@ -28,6 +28,7 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
     );
     expect_of_updates(&mut section, configuration, findings);
     section.remarks.extend(disk(findings));
+    section.remarks.extend(wait(findings));
     section.remarks.extend(members(findings, System::Etcd, Setting::Three));
     section.remarks.extend(members(findings, System::Zookeeper, Setting::Five));
     section.remarks.extend(["memory", "redb"].into_iter().filter_map(|store| check(findings, store)));
@@ -77,6 +78,18 @@ fn disk(findings: &Findings) -> Option<String> {
         each.p50_ms,
         100.0 * second.together_per_second / none.together_per_second,
         100.0 * each.together_per_second / none.together_per_second,
+    ))
+}
+
+fn wait(findings: &Findings) -> Option<String> {
+    let of = |setting| findings.of(System::Redis, setting);
+    let (replica, wait) = (of(Setting::Replica)?, of(Setting::Wait)?);
+    Some(format!(
+        "A plain SET on a Redis with a replica takes {:.2} ms, and {:.2} ms with a WAIT for it; alone, a client \
+         makes {:.0} % as many a second.",
+        replica.p50_ms,
+        wait.p50_ms,
+        100.0 * wait.alone_per_second / replica.alone_per_second,
     ))
 }
 

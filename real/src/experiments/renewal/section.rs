@@ -22,7 +22,9 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
     let (again, renewed) = (findings.overlaps(false), findings.overlaps(true));
     section.expect(
         format!(
-            "renewing narrows the window: two holders at once in {renewed} runs, and in {again} without it"
+            "renewing narrows the window: two holders at once in {renewed} of {} runs, and in {again} of {} without it",
+            findings.runs(true),
+            findings.runs(false)
         ),
         renewed < again,
     );
@@ -65,6 +67,11 @@ impl Findings {
     fn sum(&self, renewing: bool, fence: Fencing, of: fn(&Tally) -> u32) -> u32 {
         let is_one = |paused: &&Paused| paused.cell.renewing == renewing && paused.cell.fence == fence;
         self.pauses.iter().filter(is_one).map(|paused| of(&paused.tally)).sum()
+    }
+
+    /// Returns the number of runs, for one kind of holder.
+    fn runs(&self, renewing: bool) -> u32 {
+        Fencing::BOTH.map(|fence| self.sum(renewing, fence, |tally| tally.runs)).iter().sum()
     }
 
     /// Returns the number of runs with two holders at once, for one kind of holder.

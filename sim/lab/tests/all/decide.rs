@@ -1,5 +1,4 @@
 //! `docs/decide.md` agrees with the runs: its commands, the output that it shows, and its figures. Each
-//! `docs/decide.md` agrees with the runs: its commands, the output that it shows, and its figures. Each
 //! sentence of it, and each paragraph of `docs/patterns.md`, links to its evidence, and each pattern has a
 //! table with the right way beside the wrong one. The claims about its schedules are read by `docs`; `report`
 //! of the live experiments makes the table of the lab's questions.
