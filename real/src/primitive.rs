@@ -107,6 +107,11 @@ impl Primitive {
         !matches!(self, Self::SingleFlight | Self::Cron { .. } | Self::Jobs)
     }
 
+    /// Returns whether all its acquires demand a fencing token.
+    pub const fn is_always_fenced(self) -> bool {
+        !matches!(self, Self::Mutex | Self::Bounded { .. } | Self::Semaphore { .. } | Self::Readers)
+    }
+
     /// Returns whether its worker checks its lease before it writes, if it is to: the others leave that to
     /// the resource.
     pub const fn checks_lease(self) -> bool {

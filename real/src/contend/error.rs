@@ -26,6 +26,9 @@ pub enum LoadError {
          --primitive {0} to `real worker` or `real chaos`"
     )]
     NotHeld(Primitive),
+    /// The primitive has no acquire without a token.
+    #[error("--fence off: {0} always demands fencing tokens: leave it out, or give another --primitive")]
+    Fenced(Primitive),
     /// The rate is no number of attempts.
     #[error("--rate {0} is no number of attempts a second: give one above zero, such as 100")]
     Rate(f64),

@@ -136,6 +136,9 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
     if !load.primitive.is_held() {
         return Err(LoadError::NotHeld(load.primitive));
     }
+    if !load.fenced && load.primitive.is_always_fenced() {
+        return Err(LoadError::Fenced(load.primitive));
+    }
     let wanted = load.primitive.keys();
     if u64::from(wanted) > load.keys {
         return Err(LoadError::FewKeys { wanted });

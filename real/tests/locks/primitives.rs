@@ -315,6 +315,7 @@ fn what_can_not_be_done_is_refused_with_a_reason() {
         ),
         (&["contend", "--primitive", "several:3", "--keys", "2"], "set --keys to at least 3"),
         (&["contend", "--primitive", "cron"], "nobody acquires cron:1s"),
+        (&["contend", "--primitive", "election", "--fence", "off"], "election always demands fencing tokens"),
         (&["chaos", "--primitive", "several:2", "--plan"], "set --keys to more"),
         (&["chaos", "--primitive", "jobs", "--raise", "--system", "redis", "--plan"], "no counter is raised"),
         (&["chaos", "--primitive", "bounded:1", "--system", "redlock", "--plan"], "redlock has no bounded:1"),
