@@ -43,7 +43,7 @@ impl Tally {
 }
 
 /// The runs with other seeds that [`compare_all`] adds at most.
-const FURTHER_MAX: u64 = 5;
+const FURTHER_MAX: u64 = 11;
 
 /// Runs scripts as [`compare`] does, and more with other seeds, as long as one of `kinds` never succeeded.
 /// Which rare ones do is chance: it changes with each template that is added.
@@ -57,9 +57,11 @@ pub(crate) fn compare_all<T: Debug, S: Strategy<Value = T>>(
     let kinds: BTreeSet<_> = kinds.into_iter().collect();
     compare(system, scripts, strategy(), &run);
     for further in 1..=FURTHER_MAX {
-        if tally.lacks(&kinds).is_empty() {
+        let never = tally.lacks(&kinds);
+        if never.is_empty() {
             return;
         }
+        println!("more scripts on {system}, since these never succeeded: {never:?}");
         compare_from(number("SEED").unwrap_or(0) + further, system, scripts, strategy(), &run);
     }
     tally.require(kinds);
