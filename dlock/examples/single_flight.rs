@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Workers of several processes share results in a resource that checks tokens, in place of this memory.
     let results = InMemory::default();
     let worker = || SingleFlight::new(lock.clone(), results.clone(), Cap(Duration::from_secs(300)));
-    let workers = [worker(), worker(), worker()];
+    let workers = [worker()?, worker()?, worker()?];
     let [one, two, three] = &workers;
     let known =
         tokio::try_join!(report(one, Fresh::Any), report(two, Fresh::Any), report(three, Fresh::Any))?;

@@ -18,6 +18,7 @@ use crate::error::{AcquireError, LostError};
 use crate::handle::Handle;
 use crate::key::LockKey;
 use crate::lock::Lock;
+use crate::options::OptionsError;
 use crate::token::{FencingToken, Owner};
 use crate::watchdog::Cap;
 
@@ -140,10 +141,16 @@ pub struct SingleFlight<B: Backend, S> {
 
 impl<B: Backend, S: Results> SingleFlight<B, S> {
     /// Creates a flight of computations that may take until `cap`, under `lock`, whose results are in
-    /// `results`. The lock must be a mutex ([`Options::permits`](crate::Options::permits) is 1), and must
-    /// guard nothing else by the same keys.
-    pub fn new(lock: Lock<B>, results: S, cap: Cap) -> Self {
-        Self { lock, results, cap }
+    /// `results`. The lock must guard nothing else by the same keys. Sends nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`OptionsError::Flights`] for a lock with several permits.
+    pub fn new(lock: Lock<B>, results: S, cap: Cap) -> Result<Self, OptionsError> {
+        match lock.options().permits {
+            1 => Ok(Self { lock, results, cap }),
+            permits => Err(OptionsError::Flights { permits }),
+        }
     }
 
     /// Returns a fresh result of `key`, or computes it.
@@ -180,7 +187,7 @@ impl<B: Backend, S: Results> SingleFlight<B, S> {
     /// use dlock::flight::{Fresh, SingleFlight};
     ///
     /// let cap = Cap(Duration::from_secs(60));
-    /// let flight = SingleFlight::new(lock.clone(), results::InMemory::default(), cap);
+    /// let flight = SingleFlight::new(lock.clone(), results::InMemory::default(), cap)?;
     /// let report = async |_token| Ok::<_, String>(b"42 orders".to_vec());
     /// let deadline = lock.deadline_in(Duration::from_secs(5));
     /// let first = flight.run(&key, Fresh::Any, deadline, report).await?;

@@ -1,4 +1,4 @@
-//! The queue of waiters that a Redis keeps for a mutex with a limit of them: its keys.
+//! The queue of waiters that a Redis keeps for a lock with a limit of them: its keys.
 
 use crate::key::LockKey;
 

@@ -43,7 +43,7 @@ impl Setting {
     }
 
     fn flight(&self) -> Flights {
-        SingleFlight::new(self.lock(), self.results.clone(), Cap(ms(3_600_000)))
+        SingleFlight::new(self.lock(), self.results.clone(), Cap(ms(3_600_000))).unwrap()
     }
 
     /// Computes `value` in `millis`, and counts the computation.
@@ -168,6 +168,15 @@ fn a_process_that_loses_its_lease_returns_the_result_of_its_successor() {
     let first = setting.world.run(first).unwrap();
     assert!(first.is_shared && !next.is_shared && count.get() == 2);
     assert_eq!(first.result, next.result);
+}
+
+#[test]
+fn a_lock_with_several_permits_is_refused() {
+    let (setting, mut options) = (Setting::new(), Options::new(ms(1200)));
+    options.permits = 2;
+    let lock = Lock::new(setting.server.clone(), options).unwrap();
+    let error = SingleFlight::new(lock, setting.results.clone(), Cap(ms(60_000))).err().unwrap();
+    assert_eq!(error, dlock::OptionsError::Flights { permits: 2 });
 }
 
 #[test]

@@ -94,6 +94,14 @@ pub enum OptionsError {
         /// The number of permits.
         permits: u32,
     },
+    /// A flight has one computation at a time.
+    #[error(
+        "a flight on a lock with {permits} permits would have as many computations at once: give one permit"
+    )]
+    Flights {
+        /// The number of permits.
+        permits: u32,
+    },
     /// A lock has permits, or readers and a writer.
     #[error(
         "a lock with readers and {permits} permits can't be: any number of readers may share it; give one permit"
@@ -121,8 +129,7 @@ pub enum OptionsError {
     ReadersWithQueue,
     /// The backend has no queue for such a lock.
     #[error(
-        "{system} can't limit the waiters for a lock with {permits} permit(s): use etcd or ZooKeeper, or Redis \
-         with one permit"
+        "{system} can't limit the waiters for a lock with {permits} permit(s): use one Redis, etcd or ZooKeeper"
     )]
     NoQueue {
         /// The name of the system.

@@ -64,8 +64,8 @@ pub struct Options {
     ///
     /// All who share a key must give the same number: each acquire counts with its own. On Redis a semaphore
     /// and a mutex on one key don't know of each other. etcd and ZooKeeper serve permits in the order of the
-    /// requests; Redis does not. A resource that checks tokens also needs [`Handle::beside`], since a permit
-    /// may live longer than newer ones.
+    /// requests, Redis with [`Options::waiters_max`] alone. A resource that checks tokens also needs
+    /// [`Handle::beside`], since a permit may live longer than newer ones.
     ///
     /// [`Handle::beside`]: crate::Handle::beside
     pub permits: u32,
@@ -80,8 +80,7 @@ pub struct Options {
     pub readers: bool,
     /// The most acquires that may wait for a key at once, on Redis, etcd and ZooKeeper: 1 to 10,000. One more
     /// is refused at once ([`AcquireError::QueueFull`](crate::AcquireError::QueueFull)), instead of at its
-    /// deadline. By default, for `None`, any number may wait. Not together with readers, and on Redis not
-    /// with several permits.
+    /// deadline. By default, for `None`, any number may wait. Not together with readers.
     ///
     /// All who share a key must give it, or none: on Redis an acquire without it does not know of the queue,
     /// and goes first. With it Redis serves in the order of the requests, too. A waiter that died is in the

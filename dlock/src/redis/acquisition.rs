@@ -46,11 +46,11 @@ pub struct RedisAcquisition<R: Runtime> {
 
 impl<R: Runtime> Acquisition for RedisAcquisition<R> {
     async fn request(&mut self, deadline: Instant) -> Result<Answer, BackendError> {
-        if self.claim.permits > 1 || self.claim.share.is_some() {
-            return self.request_beside(deadline).await;
-        }
         if let Some(limit) = self.claim.queue {
             return self.request_in_turn(limit, deadline).await;
+        }
+        if self.claim.permits > 1 || self.claim.share.is_some() {
+            return self.request_beside(deadline).await;
         }
         if !self.claim.fenced {
             return self.request_unfenced(deadline).await;
@@ -103,16 +103,16 @@ impl<R: Runtime> Acquisition for RedisAcquisition<R> {
         let Self { client, claim, requests, tokens, waiting, .. } = self;
         requests.stop_waiting();
         let (sent, value) = match requests.connection_to_follow() {
+            followed if claim.queue.is_some() => {
+                let parts = queue::release(claim, *waiting == Waiting::Called);
+                release_by(client, followed, &parts, deadline).await
+            }
             followed if claim.permits > 1 => {
                 let parts = permit::release(claim, *waiting == Waiting::Called);
                 release_by(client, followed, &parts, deadline).await
             }
             followed if let Some(share) = claim.share => {
                 let parts = readers::release(claim, share, *waiting == Waiting::Called);
-                release_by(client, followed, &parts, deadline).await
-            }
-            followed if claim.queue.is_some() => {
-                let parts = queue::release(claim, *waiting == Waiting::Called);
                 release_by(client, followed, &parts, deadline).await
             }
             followed if claim.fenced && *tokens == TokenSource::Shared => {
@@ -202,7 +202,7 @@ impl<R: Runtime> RedisAcquisition<R> {
         })
     }
 
-    /// Requests the lease, or a place among those that wait for it.
+    /// Requests the lease or a permit, or a place among those that wait for it.
     async fn request_in_turn(
         &mut self,
         limit: QueueLimit,
@@ -214,7 +214,10 @@ impl<R: Runtime> RedisAcquisition<R> {
         let parts = queue::acquire(claim, limit, *tokens, *waiting == Waiting::Called);
         let (sent, value) = client.node.eval(parts.call(), deadline, before_send).await?;
         let (grant, refusal) = match reply::turn(&value) {
-            Ok(Turn::Granted(grant)) => (Ok(grant), None),
+            Ok(Turn::Granted(grant, beside)) => {
+                self.beside = beside;
+                (Ok(grant), None)
+            }
             Ok(Turn::Placed { position, left }) => {
                 sometimes!(
                     self.client.node.runtime(),

@@ -27,8 +27,8 @@ pub(crate) enum Grant<T = FencingToken> {
 /// The answer of `acquire_in_turn.lua`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// The claim has the lease.
-    Granted(Grant),
+    /// The claim has the lease, beside those of a semaphore with these tokens.
+    Granted(Grant, Vec<FencingToken>),
     /// It waits at `position`; if it is the first, for a lease with `left`.
     Placed { position: u64, left: Option<Duration> },
     /// It may not wait: `waiting` others do.
@@ -148,10 +148,7 @@ pub(super) fn turn(value: &Value) -> Result<Turn, BackendError> {
         [Value::Int(3), Value::Int(waiting)] => {
             Ok(Turn::Full { waiting: u32::try_from(*waiting).map_err(|_| refused(value))? })
         }
-        [Value::Int(2), Value::BulkString(fence)] => {
-            Ok(Turn::Granted(Grant::New { token: token_in(fence)? }))
-        }
-        [Value::Int(1), ..] => grant(value).map(Turn::Granted),
+        [Value::Int(1 | 2), ..] => grant_beside(value).map(|(grant, beside)| Turn::Granted(grant, beside)),
         _ => Err(refused(value)),
     }
 }
@@ -300,9 +297,9 @@ mod tests {
         let numbers = |numbers: &[i64]| Value::Array(numbers.iter().copied().map(Value::Int).collect());
         let (token, left) = (FencingToken::new(9).unwrap(), Duration::from_millis(40));
         let new = Value::Array(vec![Value::Int(2), text(9)]);
-        assert_eq!(turn(&new), Ok(Turn::Granted(Grant::New { token })));
+        assert_eq!(turn(&new), Ok(Turn::Granted(Grant::New { token }, vec![])));
         let known = Value::Array(vec![Value::Int(1), text(9), Value::Int(40)]);
-        assert_eq!(turn(&known), Ok(Turn::Granted(Grant::Known { token, left })));
+        assert_eq!(turn(&known), Ok(Turn::Granted(Grant::Known { token, left }, vec![])));
         assert_eq!(turn(&numbers(&[0, 40, 12])), Ok(Turn::Placed { position: 12, left: Some(left) }));
         assert_eq!(turn(&numbers(&[0, -1, 13])), Ok(Turn::Placed { position: 13, left: None }));
         assert_eq!(turn(&numbers(&[3, 5])), Ok(Turn::Full { waiting: 5 }));

@@ -31,6 +31,8 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("release_shared", include_str!("shared/release_shared.lua")),
     ("acquire_in_turn", include_str!("queue/acquire_in_turn.lua")),
     ("release_in_turn", include_str!("queue/release_in_turn.lua")),
+    ("acquire_permit_in_turn", include_str!("queue/acquire_permit_in_turn.lua")),
+    ("release_permit_in_turn", include_str!("queue/release_permit_in_turn.lua")),
     ("enqueue_job", include_str!("jobs/enqueue_job.lua")),
     ("claim_job", include_str!("jobs/claim_job.lua")),
     ("extend_job", include_str!("jobs/extend_job.lua")),

@@ -78,7 +78,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
                 // Each candidate observes as well.
                 select(pin!(rounds), pin!(observe(&worker, &election, &job))).await;
             }
-            Primitive::SingleFlight => self.fly(lock).await,
+            Primitive::SingleFlight => self.fly(lock).await?,
             Primitive::Cron { every } => self.fire(lock, every).await?,
             Primitive::Jobs => self.work_jobs().await?,
         }

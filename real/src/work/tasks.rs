@@ -28,10 +28,10 @@ const LONGEST: Cap = Cap(Duration::from_secs(3600));
 
 impl<T: Fn(Done)> Contender<'_, T> {
     /// Gets a result that is newer than the one which is stored, in each round.
-    pub(super) async fn fly(&self, lock: &Lock<AnyBackend<TokioRuntime>>) {
+    pub(super) async fn fly(&self, lock: &Lock<AnyBackend<TokioRuntime>>) -> Result<(), PlanError> {
         let results = ResourceResults::new(self.runtime.clone(), self.plan.client(self.runtime.clone()));
         let cap = self.plan.renew.map_or(LONGEST, Cap);
-        let flight = SingleFlight::new(lock.clone(), results.clone(), cap);
+        let flight = SingleFlight::new(lock.clone(), results.clone(), cap)?;
         let compute = async |token: FencingToken| {
             emit!(ComputationStarted { key: self.key().id_hash(), token: token.as_u64() });
             self.runtime.sleep_until(self.runtime.now() + self.plan.work).await;
@@ -51,6 +51,7 @@ impl<T: Fn(Done)> Contender<'_, T> {
             flown
         };
         self.repeat(async |_| Some(End::of_flight(self.stop.or(round()).await?))).await;
+        Ok(())
     }
 
     /// Fires at each tick, by this machine's clock.

@@ -8,6 +8,7 @@ use dlock::redis::Waiting;
 use dlock::{
     AcquireError, AnyBackend, Backoff, Handle as Lease, Lock, LockKey, Options, TokioRuntime, TryAcquireError,
 };
+use futures_util::future::join_all;
 use real::place::Place;
 use real::servers::{EtcdCluster, Persistence, Redis, Stage, ZooKeeper};
 use real::systems::System;
@@ -50,12 +51,24 @@ type Acquired = Result<Lease<AnyBackend<TokioRuntime>>, AcquireError>;
 
 /// Returns a client of its own, of locks for which two may wait.
 fn client(place: &Place) -> Client {
-    let backend = place.backend(TTL, Waiting::Called, TokioRuntime::new(Handle::current())).unwrap();
-    let mut options = Options::new(TTL);
-    options.waiters_max = Some(WAITERS);
     // A dead waiter of Redis is in the queue for two backoffs and two requests: 2 s.
-    options.backoff = Backoff { base: Duration::from_millis(50), max: Duration::from_millis(500) };
-    Lock::new(backend, options).unwrap()
+    client_with(place, Backoff { base: Duration::from_millis(50), max: Duration::from_millis(500) })
+}
+
+/// Returns a client that hardly asks again by itself.
+fn patient_client(place: &Place) -> Client {
+    client_with(place, Backoff { base: Duration::from_secs(60), max: Duration::from_secs(60) })
+}
+
+fn client_with(place: &Place, backoff: Backoff) -> Client {
+    let mut options = Options::new(TTL);
+    (options.waiters_max, options.backoff) = (Some(WAITERS), backoff);
+    of_options(place, options)
+}
+
+fn of_options(place: &Place, options: Options) -> Client {
+    Lock::new(place.backend(TTL, Waiting::Called, TokioRuntime::new(Handle::current())).unwrap(), options)
+        .unwrap()
 }
 
 fn key(id: &str) -> LockKey {
@@ -202,6 +215,75 @@ async fn nothing_is_left_of_a_queue_in_which_nobody_waits() {
     assert_eq!(stored(&redis).await, [key.fence_key()]);
 }
 
+/// Two releases at once wake the first waiter, and the first one wakes the second.
+#[tokio::test]
+async fn permits_are_granted_in_the_order_of_the_requests() {
+    let servers = Servers::start();
+    for place in servers.places() {
+        let permits = || {
+            let mut options = Options::new(TTL);
+            (options.waiters_max, options.permits) = (Some(WAITERS), 2);
+            // Nobody polls for a permit.
+            options.backoff = Backoff { base: Duration::from_secs(60), max: Duration::from_secs(60) };
+            of_options(&place, options)
+        };
+        let (holder, key) = (permits(), key("permits"));
+        let deadline = holder.deadline_in(Duration::from_secs(60));
+        let held =
+            [holder.acquire(&key, deadline).await.unwrap(), holder.acquire(&key, deadline).await.unwrap()];
+        for held in &held {
+            held.keep_alive(dlock::Cap(Duration::from_secs(60)));
+        }
+        let mut waiters = Vec::new();
+        for _ in 0..2 {
+            let (lock, key) = (permits(), key.clone());
+            waiters.push(tokio::spawn(async move { lock.acquire(&key, deadline).await.unwrap() }));
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        let refused = permits().acquire(&key, deadline).await.unwrap_err();
+        assert!(matches!(refused, AcquireError::QueueFull { waiting: WAITERS, .. }), "{place:?}: {refused}");
+        let tokens = held.each_ref().map(Lease::fence);
+        for released in join_all(held.map(Lease::release)).await {
+            released.unwrap();
+        }
+        let mut granted = Vec::new();
+        for waiter in waiters {
+            let waited = tokio::time::timeout(Duration::from_secs(5), waiter).await;
+            granted.push(waited.expect("nothing woke it").unwrap());
+        }
+        let tokens = tokens.into_iter().chain(granted.iter().map(Lease::fence));
+        assert!(tokens.is_sorted(), "{place:?}");
+        for granted in granted {
+            granted.renew().await.unwrap();
+            granted.release().await.unwrap();
+        }
+    }
+}
+
+/// A try takes no place. If its script is the one that removes the dead waiter, it must wake the next one.
+#[tokio::test]
+async fn a_try_that_finds_a_dead_waiter_wakes_the_next_one() {
+    let stage = Stage::new().unwrap();
+    let redis = Redis::start(&stage, "redis", Persistence::None).unwrap();
+    let (place, key) = (Place::new(System::Redis, vec![redis.address()]), key("wakes"));
+    let mut dead = redis::Client::open(format!("redis://{}", redis.address())).unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
+    for (set, score) in [(key.waiters_key(), 1), (key.patience_key(), now + 700)] {
+        redis::cmd("ZADD").arg(set).arg(score).arg("dead:1").exec(&mut dead).unwrap();
+    }
+    let patient = patient_client(&place);
+    let waiter = tokio::spawn({
+        let key = key.clone();
+        async move { patient.acquire(&key, patient.deadline_in(Duration::from_secs(60))).await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!waiter.is_finished());
+    let taken = client(&place).try_acquire(&key).await.unwrap_err();
+    assert!(matches!(taken, TryAcquireError::Taken { .. }), "{taken}");
+    let held = tokio::time::timeout(Duration::from_secs(3), waiter).await.expect("nothing woke it");
+    held.unwrap().unwrap().release().await.unwrap();
+}
+
 /// Waits until the stored keys are such.
 async fn until(redis: &Redis, are_so: impl Fn(&[String]) -> bool) {
     let begun = Instant::now();
@@ -219,18 +301,13 @@ async fn stored(redis: &Redis) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn redlock_and_semaphores_on_redis_have_no_queue() {
+async fn redlock_has_no_queue() {
     let stage = Stage::new().unwrap();
     let three = Redis::start_many(&stage, 3).unwrap();
     let runtime = || TokioRuntime::new(Handle::current());
     let redlock = Place::new(System::Redlock, three.iter().map(Redis::address).collect());
     let mut options = Options::new(TTL);
     options.waiters_max = Some(WAITERS);
-    let error =
-        Lock::new(redlock.backend(TTL, Waiting::Called, runtime()).unwrap(), options.clone()).unwrap_err();
+    let error = Lock::new(redlock.backend(TTL, Waiting::Called, runtime()).unwrap(), options).unwrap_err();
     assert!(error.to_string().contains("redlock can't limit the waiters"), "{error}");
-    options.permits = 3;
-    let redis = Place::new(System::Redis, vec![three[0].address()]);
-    let error = Lock::new(redis.backend(TTL, Waiting::Called, runtime()).unwrap(), options).unwrap_err();
-    assert!(error.to_string().contains("with 3 permit(s)"), "{error}");
 }

@@ -42,7 +42,7 @@ async fn lock(url: &str) -> Lock<AnyBackend<TokioRuntime>> {
 }
 
 async fn flight(url: &str, address: &str) -> Flights {
-    SingleFlight::new(lock(url).await, results(address), Cap(Duration::from_secs(60)))
+    SingleFlight::new(lock(url).await, results(address), Cap(Duration::from_secs(60))).unwrap()
 }
 
 /// Computes for a while, fails if `fails`, and counts.

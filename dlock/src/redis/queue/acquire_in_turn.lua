@@ -44,10 +44,19 @@ local function next_token()
 end
 
 local holder = call('GET', keys[1])
+local dead = 0
+
+-- Wakes the first waiter if it may have the lock now. Waiters also poll, so a user without the right to publish
+-- can still wait.
+local function wake_first()
+  if dead > 0 and not holder and args[5] ~= '' then
+    redis.pcall('PUBLISH', args[5], call('ZRANGE', keys[2], 0, 0, 'WITHSCORES')[2])
+  end
+end
+
 if holder == args[1] then
   return {1, call('GET', keys[4]), call('PTTL', keys[1])}
 end
-local dead = 0
 for _, owner in ipairs(call('ZRANGEBYSCORE', keys[3], '-inf', now)) do
   -- A caller that comes late is alive.
   if owner ~= args[1] then
@@ -68,7 +77,10 @@ if not holder and is_first then
   return {2, fence}
 end
 if not place then
-  if waiting >= tonumber(args[3]) then return {3, waiting} end
+  if waiting >= tonumber(args[3]) then
+    wake_first()
+    return {3, waiting}
+  end
   -- Above all places in the queue. An empty one begins with the number of the last grant, in the range that
   -- Lua counts exactly.
   local last = call('ZREVRANGE', keys[2], 0, 0, 'WITHSCORES')[2] or (call('GET', keys[4]) or 0) % 2 ^ 52
@@ -81,8 +93,5 @@ local over = call('ZREVRANGE', keys[3], 0, 0, 'WITHSCORES')[2]
 call('PEXPIREAT', keys[2], over)
 call('PEXPIREAT', keys[3], over)
 if is_first then return {0, call('PTTL', keys[1]), tonumber(place)} end
-if dead > 0 and not holder and args[5] ~= '' then
-  -- Waiters also poll, so a user without the right to publish can still wait.
-  redis.pcall('PUBLISH', args[5], call('ZRANGE', keys[2], 0, 0, 'WITHSCORES')[2])
-end
+wake_first()
 return {0, -1, tonumber(place)}

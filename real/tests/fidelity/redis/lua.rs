@@ -41,7 +41,7 @@ macro_rules! shipping {
     };
 }
 
-const SHIPPING: [Shipping; 29] = [
+const SHIPPING: [Shipping; 31] = [
     shipping!("redis/acquire.lua", &["a", "fence"], &[":n", "*3 :1", "*2 :0"]),
     shipping!("redis/acquire_many.lua", &["b", "many", "a", "fence"], &["*2 :1", "*2 *3", "*2 *2"]),
     shipping!("redis/acquire_by_time.lua", &["a", "times"], &[":n", "*3 :1", "*2 :0"]),
@@ -77,6 +77,16 @@ const SHIPPING: [Shipping; 29] = [
         &["*2 :2", "*3 :1", "*3 :0", "*2 :3"]
     ),
     shipping!("redis/queue/release_in_turn.lua", &["a", "waiters", "patience"], &[":1", ":0"]),
+    shipping!(
+        "redis/queue/acquire_permit_in_turn.lua",
+        &["permits", "tokens", "waiters", "patience", "fence"],
+        &["*2 :2", "*3 :2", "*3 :1", "*3 :0", "*2 :3"]
+    ),
+    shipping!(
+        "redis/queue/release_permit_in_turn.lua",
+        &["permits", "tokens", "waiters", "patience"],
+        &[":1", ":0"]
+    ),
     shipping!("redis/jobs/enqueue_job.lua", &QUEUE, &[":1", ":0"]),
     shipping!("redis/jobs/claim_job.lua", &["queue", "jobs"], &["*5 :1", "*2 :0", "*1 :0"]),
     shipping!("redis/jobs/extend_job.lua", &["queue", "jobs"], &[":1", ":0"]),
@@ -183,7 +193,10 @@ fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
             "redis/renew.lua" | "redis/release.lua" => Some("commands"),
             _ => None,
         };
-        if script.name.ends_with("acquire_permit.lua") {
+        if script.name.contains("permit")
+            && !script.name.contains("renew")
+            && !script.name.ends_with("release_permit.lua")
+        {
             // Permits.
             args.push(if has_third { "1" } else { "2" }.to_owned());
         }
@@ -191,7 +204,7 @@ fn drawn_of(scripts: Vec<Shipping>) -> impl Strategy<Value = Drawn> {
             // The time for which it bars readers: half a wait, as all short times.
             args.push(if has_third { "30" } else { "5000" }.to_owned());
         }
-        if script.name.ends_with("acquire_in_turn.lua") {
+        if script.name.contains("/acquire") && script.name.ends_with("in_turn.lua") {
             // The most that may wait, the patience and no channel.
             let patience = if is_short { "30" } else { "5000" };
             args.extend([if has_third { "1" } else { "0" }, patience, ""].map(str::to_owned));

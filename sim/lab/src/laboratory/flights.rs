@@ -35,7 +35,8 @@ impl<'a> Flights<'a> {
     pub(crate) async fn round<B: Backend<Runtime = SimRuntime>>(&self, lock: &Lock<B>, key: &LockKey) {
         let Some(known) = self.begin(key).await else { return };
         let fresh = known.map_or(Fresh::Any, Fresh::Above);
-        let flight = SingleFlight::new(lock.clone(), self.results.clone(), LONGEST);
+        // Schedules of flights have mutexes.
+        let Ok(flight) = SingleFlight::new(lock.clone(), self.results.clone(), LONGEST) else { return };
         let flown = flight.run(key, fresh, self.deadline(), |token| self.compute(key, token)).await;
         if let Ok(flown) = flown {
             emit!(ResultReturned { key: key.id_hash(), token: flown.result.token.as_u64() });

@@ -165,12 +165,12 @@ fn a_limit_that_no_lock_has_is_refused() {
     let refused = |system: &str, more: &str, worker: &str| parsed(system, more, worker).unwrap_err();
     for system in SYSTEMS {
         parsed(system.name(), "waiters_max = 3", "").unwrap();
+        parsed(system.name(), "waiters_max = 3\npermits = 2", "").unwrap();
         assert!(refused(system.name(), "waiters_max = 0", "").contains("1 to 99 places"));
         let readers = "waiters_max = 3\nreaders = true";
         assert!(refused(system.name(), readers, "").contains("no limit of its waiters"));
     }
     parsed("etcd", "waiters_max = 3\npermits = 2", "").unwrap();
-    assert!(refused("redis", "waiters_max = 3\npermits = 2", "").contains("no queue"));
     assert!(refused("redlock", "waiters_max = 3\nredis = { nodes = 3 }", "").contains("no queues"));
     assert!(refused("redis", "waiters_max = 3", "mode = \"election\"").contains("only workers that lock"));
     assert!(refused("redis", "waiters_max = 3", "release = \"get-del\"").contains("wakes no waiter"));

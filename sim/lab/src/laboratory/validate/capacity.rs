@@ -7,7 +7,6 @@ use sim::{FieldPath, Invalid};
 use super::super::options::Options;
 use super::super::scene::LabScene;
 use super::super::servers::Recipe;
-use super::super::system::System;
 use super::super::worker::{ReleaseMode, Worker, WorkerMode};
 
 /// The numbers of permits of a semaphore.
@@ -53,7 +52,7 @@ impl LabScene<'_> {
 
     /// Checks that the lock can have a limit of its waiters, and that all workers lock by it.
     pub(super) fn check_queue(&self) -> Result<(), Invalid> {
-        let Options { waiters_max, readers, permits, system, etcd, workers, .. } = &self.options;
+        let Options { waiters_max, readers, system, etcd, workers, .. } = &self.options;
         let Some(waiters) = waiters_max else { return Ok(()) };
         let locks = |worker: &Worker| worker.locks_several() || worker.mode == WorkerMode::default();
         let why = match () {
@@ -62,9 +61,6 @@ impl LabScene<'_> {
             }
             () if *readers => "a lock with readers has no limit of its waiters".into(),
             () if !system.get().has_permits() => format!("`{system}` has no queues"),
-            () if *system == System::REDIS && permits.is_some() => {
-                "a semaphore on `redis` has no queue".into()
-            }
             () if etcd.recipe == Recipe::Service => "recipe = \"service\" has no limit of its waiters".into(),
             () if workers.iter().any(releases_by_get_del) => "release = \"get-del\" wakes no waiter".into(),
             () if !workers.iter().all(locks) => "only workers that lock a key or several know it".into(),
