@@ -171,11 +171,15 @@ fn a_process_that_loses_its_lease_returns_the_result_of_its_successor() {
 }
 
 #[test]
+#[cfg(feature = "redis")]
 fn a_lock_with_several_permits_is_refused() {
-    let (setting, mut options) = (Setting::new(), Options::new(ms(1200)));
+    use dlock::redis::{Redis, RedisOptions};
+
+    let redis = Redis::new(World::default(), "127.0.0.1:6379", RedisOptions::default()).unwrap();
+    let mut options = Options::new(ms(1200));
     options.permits = 2;
-    let lock = Lock::new(setting.server.clone(), options).unwrap();
-    let error = SingleFlight::new(lock, setting.results.clone(), Cap(ms(60_000))).err().unwrap();
+    let lock = Lock::new(redis, options).unwrap();
+    let error = SingleFlight::new(lock, InMemory::default(), Cap(ms(60_000))).err().unwrap();
     assert_eq!(error, dlock::OptionsError::Flights { permits: 2 });
 }
 
