@@ -1,4 +1,4 @@
-//! What an attempt acquires: a lease, those of several keys at once, nested sections, or a term.
+//! The leases of an attempt: one, those of several keys at once, that of nested sections, or that of a term.
 
 use dlock::election::{Election, Leadership};
 use dlock::{
@@ -10,7 +10,7 @@ use super::Load;
 use crate::acquire::Acquire;
 use crate::primitive::Primitive;
 
-/// What an attempt holds.
+/// The leases of an attempt.
 pub(super) enum Held<B: Backend, T: Send + 'static> {
     One(Handle<B, T>),
     Several(Handles<B>),
