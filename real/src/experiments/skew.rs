@@ -13,8 +13,10 @@ use std::time::Duration;
 use dlock::redis::Waiting;
 use dlock::{AnyBackend, Backend, Backoff, Instant, Lock, LockKey, Options, Runtime, TokioRuntime};
 use history::Span;
+use redis::aio::MultiplexedConnection;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Handle};
+use tokio::time::timeout;
 
 use super::{Experiment, ExperimentError};
 use crate::faults::WallClock;
@@ -176,8 +178,10 @@ impl Configuration {
         let runtime = first.backend().runtime();
         // Longer than a lease on a clock that is set back.
         let deadline = |now: Instant| now + self.ttl.0 * 10;
+        let servers = raw(place).await?;
         let holder = first.acquire(&key, deadline(runtime.now())).await?;
         let granted = runtime.now();
+        timeout(self.ttl.0, reached(servers, &key.owner_key())).await??;
         set.iter().try_for_each(|clock| clock.step(step_ms))?;
         let next = second.acquire(&key, deadline(runtime.now())).await;
         let now = runtime.now();
@@ -197,6 +201,25 @@ impl Configuration {
         options.backoff = Backoff { base: Duration::from_millis(5), max: Duration::from_millis(10) };
         Ok(Lock::new(place.backend(self.ttl.0, Waiting::Polled, runtime)?, options)?)
     }
+}
+
+/// Connects to each server.
+async fn raw(place: &Place) -> redis::RedisResult<Vec<MultiplexedConnection>> {
+    let mut servers = Vec::new();
+    for address in &place.addresses {
+        let client = redis::Client::open(format!("redis://{address}/"))?;
+        servers.push(client.get_multiplexed_async_connection().await?);
+    }
+    Ok(servers)
+}
+
+/// Waits until each server has `owner_key`. A majority grants; a request that comes to another server after
+/// its clock was set would begin its lease by the new time, and not end it early.
+async fn reached(servers: Vec<MultiplexedConnection>, owner_key: &str) -> redis::RedisResult<()> {
+    for mut server in servers {
+        while !redis::cmd("EXISTS").arg(owner_key).query_async::<bool>(&mut server).await? {}
+    }
+    Ok(())
 }
 
 impl Findings {
