@@ -74,7 +74,7 @@ fn rates() {
         "", "uniform schedules", "of all strategies (*)", "small workload, K = 1"
     );
     let uniform = Portfolio::only(Strategy::Uniform);
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let [uniform, all] = [&uniform, &Portfolio::default()].map(|portfolio| {
             let one = |number| rate(|| search(system, portfolio, number * SCHEDULES, SCHEDULES));
             median((0..MEASUREMENTS).map(one))
@@ -105,7 +105,7 @@ fn elapsed(clock: ClockId) -> Duration {
 /// Prints the instructions of a random schedule of each system.
 fn count_instructions() {
     println!("instructions of a random schedule, in thousands:");
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let per_run = instructions::of_one(["runs", system.name()], [20, 120]);
         println!("{:<12}{:>10.0}", system.name(), per_run / 1e3);
     }

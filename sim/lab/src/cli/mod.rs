@@ -54,7 +54,7 @@ pub(crate) fn note(line: &str) {
 
 /// Describes the flag that names a lock system.
 pub(crate) fn system_help() -> String {
-    format!("Runs schedules of this lock system only: {}", alternatives(System::without_examples()))
+    format!("Runs schedules of this system only: {}", alternatives(System::searched()))
 }
 
 /// Describes the flag that names a strategy; `default` says how faults are drawn without it.

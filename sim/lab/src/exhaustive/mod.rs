@@ -51,7 +51,7 @@ pub fn with_mistake(system: System, mutant: Mutant) -> Schedule<Options> {
 /// Lists the searches for one fault that the page shows: every system with fencing, with one key and with
 /// two, and Redis without fencing.
 pub fn workloads() -> impl Iterator<Item = Workload> {
-    let fenced = |keys| System::without_examples().map(move |system| (system, Fencing::On, keys));
+    let fenced = |keys| System::of_locks().map(move |system| (system, Fencing::On, keys));
     fenced(ONE).chain([(System::REDIS, Fencing::Off, ONE)]).chain(fenced(TWO))
 }
 
@@ -67,9 +67,11 @@ pub fn search(workload: Workload, threads: usize) -> Result<Searched, ExhaustErr
     Ok(Searched::of(workload, &found))
 }
 
-/// Lists the mistakes of the museum, each with the systems on which it can be made.
+/// Lists the mistakes of the museum, each with the systems on which it can be made. The small workload is
+/// one of a lock: leaves out systems without one.
 pub fn mistakes() -> impl Iterator<Item = (Mutant, System)> {
-    Mutant::ALL.iter().flat_map(|mutant| mutant.systems().into_iter().map(|system| (*mutant, system)))
+    let all = Mutant::ALL.iter().flat_map(|mutant| mutant.systems().into_iter().map(move |on| (*mutant, on)));
+    all.filter(|(_, system)| system.has_lock())
 }
 
 /// Finds the least number of faults that shows this mistake in the small workload with fencing, at most

@@ -18,6 +18,9 @@ use super::validate::validate;
 use super::wide::widen;
 use super::worker::{ReadMode, ReleaseMode, Worker};
 
+/// The share of drawn schedules whose system has no lock.
+const WITHOUT_LOCK: f64 = 0.04;
+
 /// Longest time of a handover: the longest backoff of the library (2 s), and the requests.
 const HANDOVER: Span = Span::from_secs(3);
 
@@ -34,9 +37,11 @@ pub fn draw(seed: u64) -> Schedule<Options> {
 
 /// Draws the system of the schedule of `seed`.
 pub(super) fn system(seed: u64) -> System {
-    let weighed = System::without_examples().flat_map(|system| vec![system; system.get().weight()]);
-    let weighed: Vec<System> = weighed.collect();
-    Entropy::new(seed).site("draw: system").one_of(&weighed)
+    let entropy = Entropy::new(seed);
+    let has_lock = !entropy.site("draw: without a lock").chance(WITHOUT_LOCK);
+    let drawn = System::searched().filter(|system| system.has_lock() == has_lock);
+    let weighed: Vec<System> = drawn.flat_map(|system| vec![system; system.get().weight()]).collect();
+    entropy.site("draw: system").one_of(&weighed)
 }
 
 /// Draws the schedule of `seed` for `system` by the uniform strategy: 2 to 4 workers and up to 4 faults. All

@@ -32,7 +32,7 @@ pub(super) struct Exhibit {
     mistaken: Parts,
     twin: Parts,
     deploy: Option<Deploy>,
-    /// The systems on which a mistake outside the lock can be shown; all if empty.
+    /// The systems on which a mistake outside the lock can be shown; all that have a lock if empty.
     only_on: Vec<System>,
     /// True if the lock counts its own grants: a schedule can't give it tokens by time.
     counts: bool,
@@ -252,7 +252,7 @@ impl Exhibit {
     /// Returns true if the mistake can be made on this system.
     pub(super) fn applies_to(&self, system: System) -> bool {
         if self.mistaken.locks.is_empty() {
-            self.only_on.is_empty() || self.only_on.contains(&system)
+            self.only_on.contains(&system) || (self.only_on.is_empty() && system.has_lock())
         } else {
             self.mistaken.lock_on(system).is_some()
         }

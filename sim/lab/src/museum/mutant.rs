@@ -43,7 +43,7 @@ impl Mutant {
     /// Returns the systems on which it can be shown. Leaves out examples of systems.
     pub fn systems(self) -> Vec<System> {
         let exhibit = self.exhibit();
-        System::without_examples().filter(|system| exhibit.applies_to(*system)).collect()
+        System::searched().filter(|system| exhibit.applies_to(*system)).collect()
     }
 }
 

@@ -176,7 +176,7 @@ fn every_fault_ends_when_the_core_phase_begins() {
 
 #[test]
 fn a_holder_outside_the_core_does_not_block_it() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let worker = |name: &str, starts| Worker {
             name: name.into(),
             starts: Span::from_millis(starts),

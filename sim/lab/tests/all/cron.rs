@@ -1,10 +1,10 @@
 //! A cron on several workers: each tick is committed once, whatever their clocks and the faults do.
 
-use lab::museum::Mutant;
+use lab::museum::{Museum, Mutant};
 use lab::{Arm, Cron, MissedMode, Options, ReadMode, ReleaseMode, System, TickStore, Worker, WorkerMode};
 use lab::{draw_for, run, schedule};
 use sim::faults::{Crash, Fault, Trigger};
-use sim::{Kind, Report, Schedule, Span, VerdictKind};
+use sim::{Draw, Kind, Report, Schedule, Span, Strategy, Subject, VerdictKind};
 
 use crate::support::case;
 use crate::support::drawn::{convicted, unbroken};
@@ -55,7 +55,7 @@ fn replay(name: &str) -> &'static Report {
 
 #[test]
 fn workers_that_fire_break_nothing_under_faults() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let mut ticks = 0;
         for seed in 0..SCHEDULES {
             let schedule = firing(draw_for(system, seed), seed);
@@ -68,7 +68,7 @@ fn workers_that_fire_break_nothing_under_faults() {
 
 #[test]
 fn ticks_in_postgresql_break_nothing_under_faults() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let mut ticks = 0;
         for seed in 0..SCHEDULES / 2 {
             let schedule = in_postgres(firing(draw_for(system, seed), seed), seed);
@@ -90,9 +90,28 @@ fn a_lock_alone_runs_ticks_of_postgresql_twice() {
 }
 
 fn lock_alone_runs_ticks_twice(schedules: u64, store: impl Fn(Schedule<Options>, u64) -> Schedule<Options>) {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let drawn = |seed| store(firing(draw_for(system, seed), seed), seed);
         convicted(Mutant::LockOnlyCron, VerdictKind::RanTwice, (0..schedules).map(drawn));
+    }
+}
+
+#[test]
+fn a_tick_of_postgresql_that_is_recorded_at_its_start_is_lost_with_its_runner() {
+    let schedules =
+        ["", "-pause", "-crash"].map(|name| case(&format!("cron-postgres{name}")).schedule.clone());
+    convicted(Mutant::StartIsRecord, VerdictKind::TaskLost, schedules);
+}
+
+#[test]
+fn a_search_draws_both_records_of_ticks() {
+    let museum = Museum::new(Arm::Fenced).drawing(System::REDIS);
+    let drawn = (0..200).map(|seed| museum.schedule(&mut Draw::new(seed).by(Strategy::Uniform)).unwrap());
+    let fires =
+        |schedule: &Schedule<Options>| schedule.options.workers.iter().any(|w| w.mode.name() == "cron");
+    let records: Vec<TickStore> = drawn.filter(fires).map(|schedule| schedule.options.cron.record).collect();
+    for record in [TickStore::Resource, TickStore::Postgres] {
+        assert!(records.contains(&record), "{record:?} in none of {} schedules", records.len());
     }
 }
 

@@ -56,7 +56,7 @@ fn after_a_failover_no_old_term_is_shown() {
 
 #[test]
 fn elections_break_nothing_under_faults() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let (mut grants, mut terms) = (0, 0);
         for seed in 0..SCHEDULES {
             let schedule = election(draw_for(system, seed));

@@ -27,7 +27,7 @@ fn reentrant(depth: Option<u32>) -> Worker {
 
 #[test]
 fn nested_sections_break_nothing_under_faults() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let (mut grants, mut accepted) = (0, 0);
         for seed in 0..SCHEDULES {
             let schedule = nested(draw_for(system, seed));

@@ -37,7 +37,7 @@ fn together(mut schedule: Schedule<Options>) -> Schedule<Options> {
 
 #[test]
 fn workers_of_several_keys_break_nothing_under_faults() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let mut grants = 0;
         for seed in 0..SCHEDULES {
             let schedule = together(draw_for(system, seed));
@@ -50,7 +50,7 @@ fn workers_of_several_keys_break_nothing_under_faults() {
 
 #[test]
 fn keys_in_the_order_of_the_request_deadlock_on_every_system() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let schedules = (0..SCHEDULES).map(|seed| together(draw_for(system, seed)));
         convicted(Mutant::UnorderedKeys, VerdictKind::Stuck, schedules);
     }

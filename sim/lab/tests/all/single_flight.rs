@@ -38,7 +38,7 @@ fn flight(name: &str) -> Worker {
 
 #[test]
 fn flights_break_nothing_under_faults() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let (mut accepted, mut rounds) = (0, 0);
         for seed in 0..SCHEDULES {
             let schedule = flying(draw_for(system, seed));
@@ -52,7 +52,7 @@ fn flights_break_nothing_under_faults() {
 
 #[test]
 fn without_a_second_look_results_are_computed_again() {
-    for system in System::without_examples() {
+    for system in System::of_locks() {
         let drawn = |seed| {
             let mut schedule = flying(draw_for(system, seed));
             schedule.options.workers.iter_mut().for_each(|worker| worker.fails = None);

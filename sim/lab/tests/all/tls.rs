@@ -193,7 +193,7 @@ mod laboratory {
                 .filter(|schedule| schedule.options.tls && schedule.options.system == system)
                 .count()
         };
-        System::without_examples().map(|system| (system, over_tls(system))).collect()
+        System::of_locks().map(|system| (system, over_tls(system))).collect()
     }
 
     #[test]

@@ -314,7 +314,7 @@ fn name(arm: &str, seed: u64) -> String {
 /// Returns where the results of a search come from.
 fn origin(plan: &Plan) -> Result<Origin, RunError> {
     let hash = |system| Ok(format!("{:08x}", run(&small(system), Arm::Fenced, 0)?.hash >> 32));
-    let hashes = System::without_examples().map(hash).collect::<Result<Vec<_>, RunError>>()?;
+    let hashes = System::of_locks().map(hash).collect::<Result<Vec<_>, RunError>>()?;
     let system = plan.system.map_or_else(|| "all systems".to_owned(), |system| system.to_string());
     let mistake = plan.mutant.map(|mutant| format!(" with {}", mutant.name())).unwrap_or_default();
     Ok(Origin {

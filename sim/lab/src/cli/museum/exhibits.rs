@@ -43,7 +43,7 @@ pub(super) fn exhibits() -> String {
 
 fn systems(mutant: Mutant) -> String {
     let systems = mutant.systems();
-    if systems.len() == System::without_examples().count() {
+    if systems.len() == System::of_locks().count() {
         return "any".to_owned();
     }
     systems.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")

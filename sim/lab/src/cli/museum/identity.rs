@@ -34,7 +34,7 @@ pub(super) fn shares(portfolio: &Portfolio) -> String {
 /// [`RunError`] if a schedule can't be drawn or run.
 pub(super) fn program() -> Result<String, RunError> {
     let mut all: u64 = 0;
-    for system in System::without_examples() {
+    for system in System::searched() {
         let museum = Museum::new(Arm::Fenced).drawing(system);
         for seed in 0..SCHEDULES {
             for strategy in [Strategy::Uniform, Strategy::Aimed, Strategy::Swarm, Strategy::Ordered] {

@@ -175,7 +175,7 @@ fn measure_row(
 }
 
 fn systems(arguments: &Arguments) -> impl Iterator<Item = System> {
-    System::without_examples().filter(|system| arguments.includes(*system))
+    System::searched().filter(|system| arguments.includes(*system))
 }
 
 /// Runs schedules of the correct lock on the system. Returns false if one accuses it.

@@ -43,9 +43,20 @@ impl System {
         SYSTEMS.iter().map(|system| system.name())
     }
 
-    /// Returns all systems of locks but the examples.
-    pub fn without_examples() -> impl Iterator<Item = Self> {
+    /// Returns the systems that a search draws: those of locks, and the job queue of PostgreSQL. Leaves out
+    /// the examples.
+    pub fn searched() -> impl Iterator<Item = Self> {
         SYSTEMS.iter().filter(|system| !system.is_example()).map(|system| system.name())
+    }
+
+    /// Returns the systems of [`searched`](Self::searched) that have a lock.
+    pub fn of_locks() -> impl Iterator<Item = Self> {
+        Self::searched().filter(|system| system.has_lock())
+    }
+
+    /// Returns true if it has a lock: the job queue of PostgreSQL has none.
+    pub fn has_lock(self) -> bool {
+        self.get().has_lock()
     }
 
     /// Returns the name.
@@ -62,7 +73,7 @@ impl System {
     pub fn has_class(self, class: &Class) -> bool {
         let (system, needs) = (self.get(), class.needs);
         let offers = |needed: &str| system.actions().iter().any(|(action, _)| *action == needed);
-        !system.is_example() && needs.is_none_or(offers)
+        !system.is_example() && system.has_lock() && needs.is_none_or(offers)
     }
 
     /// Returns the names for people of the systems whose servers offer this action of a fault.
@@ -129,9 +140,14 @@ pub(super) trait LockSystem: Sync {
     /// Returns its name for people, with the number of servers of the small workload.
     fn title(&self) -> &'static str;
 
-    /// Returns true if it is not drawn, compared or searched with the others: an example, or no lock.
+    /// Returns true if it is an example, which is not drawn, compared or searched with the others.
     fn is_example(&self) -> bool {
         false
+    }
+
+    /// Returns true if it has a lock to be compared with the others.
+    fn has_lock(&self) -> bool {
+        true
     }
 
     /// Returns the lock servers with their kinds, in order.

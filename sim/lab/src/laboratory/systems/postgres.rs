@@ -40,9 +40,8 @@ impl LockSystem for Queue {
         "PostgreSQL"
     }
 
-    /// Returns true: it has no lock to be compared with the others.
-    fn is_example(&self) -> bool {
-        true
+    fn has_lock(&self) -> bool {
+        false
     }
 
     fn servers(&self, _: &Options) -> Vec<(String, ProcessKind)> {

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use sim::entropy::Site;
 use sim::{FieldPath, Invalid, Span};
 
-use super::super::cron::{Cron, MissedMode};
+use super::super::cron::{Cron, MissedMode, TickStore};
 use super::super::options::Options;
 use super::super::point::Point;
 use super::super::seat::Seat;
@@ -73,7 +73,9 @@ impl Workload for Firing {
 fn fire(options: &mut Options, site: &mut Site) {
     let every = Span::from_millis(site.one_of(&[500, 1000, 2000]));
     let late_max = site.one_of(&[None, Some(Span::from_millis(300)), Some(every.times(2))]);
-    options.cron = Cron { every, late_max, missed: site.one_of(MissedMode::ALL), ..Cron::default() };
+    let missed = site.one_of(MissedMode::ALL);
+    let record = site.one_of(&[TickStore::Resource, TickStore::Resource, TickStore::Postgres]);
+    options.cron = Cron { record, every, late_max, missed, limit: None };
     for worker in options.workers.iter_mut().filter(|worker| worker.mode == WorkerMode::default()) {
         worker.mode = WorkerMode::new(CRON);
         (worker.read, worker.release, worker.writes) = (ReadMode::None, ReleaseMode::Script, 1);

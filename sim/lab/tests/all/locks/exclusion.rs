@@ -43,12 +43,12 @@ fn a_cut_off_holder_stops_in_time_on(system: System, seeds: u64) {
 
 #[test]
 fn holders_do_not_overlap_without_an_excuse() {
-    System::without_examples().for_each(|system| holders_do_not_overlap_on(system, SEEDS));
+    System::of_locks().for_each(|system| holders_do_not_overlap_on(system, SEEDS));
 }
 
 #[test]
 fn a_cut_off_holder_stops_in_time() {
-    System::without_examples().for_each(|system| a_cut_off_holder_stops_in_time_on(system, SEEDS));
+    System::of_locks().for_each(|system| a_cut_off_holder_stops_in_time_on(system, SEEDS));
 }
 
 /// The second fault strikes at a point that the server passes while it starts, so the server dies before it

@@ -71,7 +71,7 @@ fn workers_and_options_vary() {
         schedules.iter().flat_map(|s| &s.options.workers).map(|worker| worker.read).collect();
     assert_eq!(reads.len(), 3);
     let systems: BTreeSet<_> = schedules.iter().map(|schedule| schedule.options.system).collect();
-    assert_eq!(systems, System::without_examples().collect());
+    assert_eq!(systems, System::searched().collect());
 }
 
 #[test]
