@@ -11,12 +11,13 @@ use std::error::Error;
 use std::time::Duration;
 
 use dlock::redis::Waiting;
-use dlock::{AnyBackend, Backend, Backoff, Instant, Lock, LockKey, Options, Runtime, TokioRuntime};
+use dlock::{
+    AnyBackend, Backend, Backoff, Instant, Lock, LockKey, Options, Runtime, TokioRuntime, timeout_at,
+};
 use history::Span;
 use redis::aio::MultiplexedConnection;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Handle};
-use tokio::time::timeout;
 
 use super::{Experiment, ExperimentError};
 use crate::faults::WallClock;
@@ -181,7 +182,7 @@ impl Configuration {
         let servers = raw(place).await?;
         let holder = first.acquire(&key, deadline(runtime.now())).await?;
         let granted = runtime.now();
-        timeout(self.ttl.0, reached(servers, &key.owner_key())).await??;
+        timeout_at(runtime, deadline(granted), reached(servers, &key.owner_key())).await??;
         set.iter().try_for_each(|clock| clock.step(step_ms))?;
         let next = second.acquire(&key, deadline(runtime.now())).await;
         let now = runtime.now();
