@@ -179,10 +179,11 @@ impl Configuration {
         let runtime = first.backend().runtime();
         // Longer than a lease on a clock that is set back.
         let deadline = |now: Instant| now + self.ttl.0 * 10;
-        let servers = raw(place).await?;
+        let servers = connect(place).await?;
         let holder = first.acquire(&key, deadline(runtime.now())).await?;
         let granted = runtime.now();
-        timeout_at(runtime, deadline(granted), reached(servers, &key.owner_key())).await??;
+        let everywhere = timeout_at(runtime, deadline(granted), reached(servers, &key.owner_key())).await;
+        everywhere.map_err(|_| "a server did not get the lock's key: the machine is too busy")??;
         set.iter().try_for_each(|clock| clock.step(step_ms))?;
         let next = second.acquire(&key, deadline(runtime.now())).await;
         let now = runtime.now();
@@ -205,7 +206,7 @@ impl Configuration {
 }
 
 /// Connects to each server.
-async fn raw(place: &Place) -> redis::RedisResult<Vec<MultiplexedConnection>> {
+async fn connect(place: &Place) -> redis::RedisResult<Vec<MultiplexedConnection>> {
     let mut servers = Vec::new();
     for address in &place.addresses {
         let client = redis::Client::open(format!("redis://{address}/"))?;

@@ -52,7 +52,7 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Describes the flag that names a lock system.
+/// Describes the flag that names a system.
 pub(crate) fn system_help() -> String {
     format!("Runs schedules of this system only: {}", alternatives(System::searched()))
 }

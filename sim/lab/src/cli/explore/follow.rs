@@ -6,7 +6,7 @@ use std::thread::{ThreadId, current};
 use std::time::Duration;
 
 use lab::museum::{Museum, run};
-use lab::{Arm, Options, System, small};
+use lab::{Arm, Options, System, draw_for};
 use sim::explore::fleet::{Canary, Capsule, Capsules, FleetError, Origin, Summary};
 use sim::explore::{Found, RUNS_MAX, Tally, Violation, Watch, shrink};
 use sim::{RunError, Schedule};
@@ -313,8 +313,8 @@ fn name(arm: &str, seed: u64) -> String {
 
 /// Returns where the results of a search come from.
 fn origin(plan: &Plan) -> Result<Origin, RunError> {
-    let hash = |system| Ok(format!("{:08x}", run(&small(system), Arm::Fenced, 0)?.hash >> 32));
-    let hashes = System::of_locks().map(hash).collect::<Result<Vec<_>, RunError>>()?;
+    let hash = |system| Ok(format!("{:08x}", run(&draw_for(system, 0), Arm::Fenced, 0)?.hash >> 32));
+    let hashes = System::searched().map(hash).collect::<Result<Vec<_>, RunError>>()?;
     let system = plan.system.map_or_else(|| "all systems".to_owned(), |system| system.to_string());
     let mistake = plan.mutant.map(|mutant| format!(" with {}", mutant.name())).unwrap_or_default();
     Ok(Origin {
