@@ -35,7 +35,7 @@ fn is_whole() -> bool {
     std::env::var("ROWS").is_ok_and(|rows| rows == "all")
 }
 
-/// The mistakes that are searched for again: every second one on Redis, and every twelfth one on a cluster,
+/// The mistakes that are searched for again: every fourth one on Redis, and every 24th one on a cluster,
 /// where a search takes seconds; `ROWS=all` searches for all, nightly. On a cluster, a mistake that is kept
 /// as one that no fault shows is searched for by faults of one worker.
 fn rows() -> &'static [Row] {
@@ -56,7 +56,7 @@ fn rows() -> &'static [Row] {
             mistakes().partition(|(_, system)| *system == System::REDIS);
         let every =
             |step: usize, mistakes: Vec<_>| mistakes.into_iter().step_by(if is_whole() { 1 } else { step });
-        every(2, redis).chain(every(12, clusters)).map(row).collect()
+        every(4, redis).chain(every(24, clusters)).map(row).collect()
     })
 }
 
