@@ -35,7 +35,7 @@ fn is_whole() -> bool {
     std::env::var("ROWS").is_ok_and(|rows| rows == "all")
 }
 
-/// The mistakes that are searched for again: every fourth one on Redis, and every 24th one on a cluster,
+/// The mistakes that are searched for again: every fourth one on Redis, and every 16th one on each cluster,
 /// where a search takes seconds; `ROWS=all` searches for all, nightly. On a cluster, a mistake that is kept
 /// as one that no fault shows is searched for by faults of one worker.
 fn rows() -> &'static [Row] {
@@ -52,11 +52,12 @@ fn rows() -> &'static [Row] {
             let needed = faults_needed(&subject(Fencing::On), &base, &scope);
             Row { mutant, system, needed: needed.unwrap() }
         };
-        let (redis, clusters): (Vec<_>, Vec<_>) =
-            mistakes().partition(|(_, system)| *system == System::REDIS);
-        let every =
-            |step: usize, mistakes: Vec<_>| mistakes.into_iter().step_by(if is_whole() { 1 } else { step });
-        every(4, redis).chain(every(24, clusters)).map(row).collect()
+        let searched = System::of_locks().flat_map(|system| {
+            let step = if system == System::REDIS { 4 } else { 16 };
+            let step = if is_whole() { 1 } else { step };
+            mistakes().filter(move |(_, on)| *on == system).step_by(step)
+        });
+        searched.map(row).collect()
     })
 }
 
