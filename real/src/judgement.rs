@@ -171,6 +171,7 @@ fn not_judged(history: &[Event], rules: &Rules) -> Vec<NotJudged> {
         (!proven || !bounded, VerdictKind::Crowded, no_number(rules, bounded)),
         (!flights || !resource, VerdictKind::ComputedTwice, no_flights),
         (!flights || !resource, VerdictKind::UnstoredResult, no_flights),
+        (!flights || !resource, VerdictKind::OldResult, no_flights),
     ];
     reasons
         .into_iter()

@@ -1,6 +1,7 @@
 //! `computed_twice`: a call of a single-flight computed, although a value that it accepts had been stored
 //! before its lease was granted: it did not look again under the lock. `unstored_result`: a call returned a
-//! result that the resource never accepted.
+//! result that the resource never accepted. `old_result`: a call returned a value that it does not accept, or
+//! a failure that was stored before it began.
 //!
 //! A call (`flight_started`) accepts the values whose tokens are above the one that it names. The result of a
 //! computation is the write with its token: a value, or the failure that `computation_failed` announces. A
@@ -10,10 +11,11 @@
 //! All of this rests on the events of the resource: without them nothing is judged. If its process crashes,
 //! its store may have forgotten results, or stored one whose event is missing. The same is true if its
 //! version is not the number of writes that the history has. The stored value then counts no more, nor do the
-//! grants so far, and `unstored_result` is judged no more for this key.
+//! grants so far, and returned results are judged no more for this key.
 //!
 //! Source: the second check under the lock is that of Schmidt and Harrison, "Double-Checked Locking" (1996);
-//! a result that was never accepted is an aborted read (G1a) of Adya, "Weak Consistency" (1999).
+//! a result that was never accepted is an aborted read (G1a) of Adya, "Weak Consistency" (1999); a failure is
+//! shared with those who wait for it, and no later call, as in the package `singleflight` of Go.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,14 +42,24 @@ struct Flight<'h> {
     lacks_results: bool,
     /// The value that the resource has; `None` if it has a failure, or if the history does not tell.
     value: Option<Value>,
-    /// The tokens whose results were accepted.
-    accepted: BTreeSet<u64>,
+    /// The tokens whose results were accepted, each with the number of calls that had begun until then.
+    accepted: BTreeMap<u64, u64>,
     /// The tokens whose computations failed.
     failed: BTreeSet<u64>,
-    /// The token above which each process accepts values.
-    above: BTreeMap<&'h Name, u64>,
+    /// The number of calls that have begun.
+    begun: u64,
+    /// The last call of each process.
+    calls: BTreeMap<&'h Name, Call>,
     /// The last grant of each process.
     grants: BTreeMap<&'h Name, Grant>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Call {
+    /// Its place among the calls, from 1 on.
+    number: u64,
+    /// The token above which it accepts values.
+    above: u64,
 }
 
 #[derive(Clone)]
@@ -72,7 +84,7 @@ impl<'h> Judge<'h> for Flights<'h> {
         let process = &event.process;
         match &event.kind {
             Kind::FlightStarted { key, above } => {
-                self.keys.entry(key).or_default().above.insert(process, *above);
+                self.keys.entry(key).or_default().begin(process, *above);
             }
             _ if self.keys.is_empty() => {}
             Kind::ProcessCrashed { .. } => {
@@ -90,6 +102,11 @@ impl<'h> Judge<'h> for Flights<'h> {
 }
 
 impl<'h> Flight<'h> {
+    fn begin(&mut self, process: &'h Name, above: u64) {
+        self.begun += 1;
+        self.calls.insert(process, Call { number: self.begun, above });
+    }
+
     fn observe(&mut self, key: &'h Name, event: &'h Event, state: &State<'h>, verdicts: &mut Verdicts) {
         let process = &event.process;
         if event.kind.name().target() == "resource" {
@@ -105,7 +122,7 @@ impl<'h> Flight<'h> {
                 // The version before this write.
                 self.see(version.saturating_sub(1));
                 self.version = *version;
-                self.accepted.insert(*token);
+                self.accepted.insert(*token, self.begun);
                 let is_failure = self.failed.contains(token);
                 let process = state.holders.process(key, owner.as_ref(), *token);
                 self.store((!is_failure).then_some(Value { token: *token, process }));
@@ -148,7 +165,7 @@ impl<'h> Flight<'h> {
 
     fn judge_computation(&self, key: &Name, event: &Event, token: u64, verdicts: &mut Verdicts) {
         let Event { at, process, .. } = event;
-        let above = self.above.get(process).copied().unwrap_or_default();
+        let above = self.call(process).above;
         let grant = self.grants.get(process).filter(|grant| grant.token == token);
         let value = grant.and_then(|grant| grant.value.as_ref());
         let Some(value) = value.filter(|value| value.token > above) else { return };
@@ -165,12 +182,27 @@ impl<'h> Flight<'h> {
 
     fn judge_return(&self, key: &Name, event: &Event, token: u64, verdicts: &mut Verdicts) {
         let Event { at, process, .. } = event;
-        if self.resource.is_none() || self.lacks_results || self.accepted.contains(&token) {
+        if self.resource.is_none() || self.lacks_results {
             return;
         }
-        let detail = format!(
-            "{process} returned at {at} a result with token {token}, which the resource never accepted"
-        );
-        verdicts.convict(VerdictKind::UnstoredResult, *at, key, &[process], detail);
+        let Some(begun_before) = self.accepted.get(&token) else {
+            let detail = format!(
+                "{process} returned at {at} a result with token {token}, which the resource never accepted"
+            );
+            return verdicts.convict(VerdictKind::UnstoredResult, *at, key, &[process], detail);
+        };
+        let Call { number, above } = self.call(process);
+        let why = match self.failed.contains(&token) {
+            true if *begun_before < number => "a failure that was stored before its call began".to_owned(),
+            false if token <= above => format!("although it accepts those above {above}"),
+            _ => return,
+        };
+        let detail = format!("{process} returned at {at} the result with token {token}, {why}");
+        verdicts.convict(VerdictKind::OldResult, *at, key, &[process], detail);
+    }
+
+    /// Returns the last call of a process.
+    fn call(&self, process: &Name) -> Call {
+        self.calls.get(process).copied().unwrap_or_default()
     }
 }

@@ -137,7 +137,9 @@ impl<'h> Paths<'h> {
     /// up to the verdict.
     fn call(&self, verdict: &Verdict, of_key: &[usize]) -> Option<usize> {
         let caller = match verdict.kind {
-            VerdictKind::ComputedTwice | VerdictKind::UnstoredResult => verdict.processes.first()?,
+            VerdictKind::ComputedTwice | VerdictKind::UnstoredResult | VerdictKind::OldResult => {
+                verdict.processes.first()?
+            }
             _ => return None,
         };
         let is_begin = |number: &&usize| {

@@ -64,6 +64,9 @@ crate::names! {
         ComputedTwice = "computed_twice",
         /// A call of a single-flight returned a result that the resource never accepted.
         UnstoredResult = "unstored_result",
+        /// A call of a single-flight returned a value that it does not accept, or a failure that was stored
+        /// before it began.
+        OldResult = "old_result",
     }
 }
 
@@ -208,6 +211,13 @@ impl VerdictKind {
                 explained: "A worker returned a result that was never stored, so that nobody else will ever \
                     get the same one.",
                 rule: "A call returns only a result that the resource has accepted.",
+                about: About::Resource,
+            },
+            Self::OldResult => Words {
+                explained: "A worker asked for a newer result than the one it knew to be out of date, and \
+                    got an old one, or the failure of an earlier attempt.",
+                rule: "A call returns a value above the token that it names, or a failure that was stored \
+                    after it began.",
                 about: About::Resource,
             },
         }

@@ -203,3 +203,45 @@ fn the_calls_of_other_keys_are_judged_apart() {
     ]);
     assert_eq!(verdicts, []);
 }
+
+#[test]
+fn a_value_that_its_caller_knows_is_convicted() {
+    let newer = [(7, "b", started(0)), (8, "b", returned(1))];
+    assert_eq!(after_a_value(newer), []);
+    let verdicts = after_a_value([(7, "b", started(1)), (8, "b", returned(1))]);
+    assert_eq!(lines(&verdicts), ["old_result b"]);
+    let verdict = only(VerdictKind::OldResult, &verdicts);
+    let detail = "b returned at 0.008 the result with token 1, although it accepts those above 1";
+    assert_eq!(verdict.detail, detail);
+    assert_eq!(verdict.because, [6], "the call of b");
+}
+
+/// Judges a call of `b` that returns a failure: `events` say how it was stored, and when the call began.
+fn after_a_failure<const N: usize>(events: [(u64, &'static str, Kind); N]) -> Vec<Verdict> {
+    let computes =
+        [(1, "a", started(0)), (2, "a", acquired("a", 1)), (3, "a", computes(1)), (4, "a", failed(1))];
+    judge(computes.into_iter().chain(events).chain([(20, "b", returned(1))]))
+}
+
+#[test]
+fn a_failure_is_for_those_who_wait_for_it() {
+    let stored = |at| (at, "resource", accepted("a", 1, 1));
+    assert_eq!(after_a_failure([(5, "b", started(0)), stored(6)]), []);
+    let verdicts = after_a_failure([stored(5), (6, "b", started(0))]);
+    let verdict = only(VerdictKind::OldResult, &verdicts);
+    let detail =
+        "b returned at 0.020 the result with token 1, a failure that was stored before its call began";
+    assert_eq!(verdict.detail, detail);
+    // Stored again, by a retry that came after the call.
+    let twice = after_a_failure([stored(5), (6, "b", started(0)), stored(7)]);
+    assert_eq!(lines(&twice), ["stale_write a a"]);
+}
+
+#[test]
+fn old_results_of_a_resource_that_lost_some_are_not_judged() {
+    let crash = (5, "resource", crashed());
+    let events = [(7, "b", started(1)), (8, "resource", crashed()), (9, "b", returned(1))];
+    assert_eq!(after_a_value(events), []);
+    let stored = (4, "resource", accepted("a", 1, 1));
+    assert_eq!(after_a_failure([stored, crash, (6, "b", started(0))]), []);
+}

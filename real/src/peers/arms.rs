@@ -59,11 +59,13 @@ pub(super) fn note(scenario: Scenario) -> Option<&'static str> {
         ),
         Scenario::Claim => Some(
             "The rate counts the storing of a job too. BullMQ is called job by job here, by `getNextJob` and \
-             `moveToCompleted`. Both queues remove a job that is done.",
+             `moveToCompleted`, and pg-boss by `fetch` and `complete`. On Redis both queues remove a job that \
+             is done, on PostgreSQL both keep its row, and each step waits for the disk.",
         ),
         Scenario::Drain => Some(
             "BullMQ runs its own worker, which finishes a job and claims the next one by one request. Ours \
-             makes a request for each.",
+             makes a request for each. The worker of pg-boss polls at most twice a second, so it is called \
+             job by job here, too.",
         ),
         _ => None,
     }

@@ -7,7 +7,7 @@ use dlock::TokioRuntime;
 
 use super::raw_redis::Acquires;
 use super::slice::{Peer, Scenario};
-use super::{PeerError, elections, foreign, ours, raw_etcd, raw_redis, redisson};
+use super::{PeerError, elections, foreign, jobs, ours, raw_etcd, raw_redis, redisson};
 use crate::servers::{EtcdCluster, Redis, ZooKeeper};
 use crate::systems::System;
 
@@ -18,8 +18,16 @@ pub(super) const SECURED: &str = "dlock, Redis over TLS";
 pub(super) const UNFENCED: &str = "dlock, Redis, without a token";
 
 /// The names of the peers that can be left out.
-pub(super) const OPTIONAL: [&str; 7] =
-    ["redis-py", "node-redlock", "rslock", "kazoo", "kazoo's Election", "redis-semaphore", "bullmq"];
+pub(super) const OPTIONAL: [&str; 8] = [
+    "redis-py",
+    "node-redlock",
+    "rslock",
+    "kazoo",
+    "kazoo's Election",
+    "redis-semaphore",
+    "bullmq",
+    "pg-boss",
+];
 
 /// One peer and its scenarios.
 pub(super) struct Entry {
@@ -77,6 +85,7 @@ pub(super) fn enter(
     secured: ours::Ours,
     etcd: &EtcdCluster,
     zookeeper: &ZooKeeper,
+    jobs: jobs::OnPostgres,
     without: &[String],
     missing: &mut Vec<(&'static str, String)>,
 ) -> Vec<Entry> {
@@ -130,6 +139,11 @@ pub(super) fn enter(
     ] {
         peer.into_iter().for_each(|peer| add(Box::new(peer), scenarios));
     }
+    let pg_boss = foreign("pg-boss", &|| foreign::pg_boss(jobs.url()));
+    add(Box::new(jobs), JOBS);
+    if let Some(peer) = pg_boss {
+        add(Box::new(peer), JOBS);
+    }
     let members = etcd.addresses();
     add(Box::new(raw_etcd::RawTxn { members: members.clone() }), &[Scenario::Uncontended]);
     add(ours("dlock, etcd", System::Etcd, &members), QUEUE);
@@ -165,6 +179,7 @@ mod tests {
             ("node_redlock.mjs", REDLOCK),
             ("redis_semaphore.mjs", PERMITS),
             ("bullmq.mjs", JOBS),
+            ("pg_boss.mjs", JOBS),
             ("kazoo_lock.py", QUEUE),
         ] {
             let path = format!("{}/peers/{program}", env!("CARGO_MANIFEST_DIR"));

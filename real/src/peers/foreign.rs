@@ -118,6 +118,11 @@ pub(super) fn bullmq(server: &str) -> Result<Foreign, PeerError> {
     node("bullmq", "bullmq.mjs", server)
 }
 
+/// Starts pg-boss, on the PostgreSQL at `url`.
+pub(super) fn pg_boss(url: &str) -> Result<Foreign, PeerError> {
+    node("pg-boss", "pg_boss.mjs", url)
+}
+
 fn node(name: &'static str, script: &str, server: &str) -> Result<Foreign, PeerError> {
     let home = Path::new(CACHE).join("node");
     prepare(name, "package-lock.json", &home, |lock| {

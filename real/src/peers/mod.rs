@@ -27,7 +27,7 @@ pub mod targets;
 use std::io;
 
 use crate::lab::Machine;
-use crate::servers::{EtcdCluster, Redis, ServerError, Stage, TlsFiles, ZooKeeper};
+use crate::servers::{EtcdCluster, Postgres, Redis, ServerError, Stage, TlsFiles, ZooKeeper};
 use crate::systems::System;
 
 use dlock::TokioRuntime;
@@ -35,6 +35,7 @@ use dlock::tls::Identity;
 
 use self::cores::Cores;
 use self::entries::{OPTIONAL, SECURED, enter};
+use self::jobs::OnPostgres;
 pub use self::page::{PeersPageError, page, stored_page};
 use self::results::{Configuration, Results};
 
@@ -92,6 +93,8 @@ pub fn compare(
     let (mut redis, secured, _) = Redis::start_secured(&stage, "redis", &files)?;
     let etcd = EtcdCluster::start(&stage)?;
     let zookeeper = ZooKeeper::start(&stage)?;
+    let postgres = Postgres::start(&stage)?;
+    let jobs = OnPostgres::with_tables(postgres.url())?;
     let cores = Cores::with(redis.process().pid())?;
     let mut missing = Vec::new();
     let secured = ours::Ours {
@@ -102,7 +105,7 @@ pub fn compare(
         busy_poll: TokioRuntime::BUSY_POLL,
         fenced: true,
     };
-    let entries = enter(&redis, secured, &etcd, &zookeeper, without, &mut missing);
+    let entries = enter(&redis, secured, &etcd, &zookeeper, jobs, without, &mut missing);
     let mut results =
         measure::measure((command, machine), configuration, entries, (redis.port(), cores), on_round)?;
     results.missing.extend(missing.into_iter().map(|(name, why)| (name.into(), why)));

@@ -59,7 +59,7 @@ impl Ours {
         });
         if matches!(job.scenario, Scenario::Claim | Scenario::Drain) {
             let queue = Queue::new(place.redis(runtime)?, LockKey::new(&job.name, "0")?);
-            return jobs::run(&queue, job).await;
+            return jobs::on_redis(queue, job).await;
         }
         run(place.backend(job.ttl(), Waiting::default(), runtime)?, job, self.fenced).await
     }

@@ -19,14 +19,14 @@ pub enum UrlError {
 
 /// Opens connections to one PostgreSQL, without TLS. Without `Debug`: the URL may have a password.
 #[derive(Clone)]
-pub(super) struct Connector {
+pub(crate) struct Connector {
     runtime: TokioRuntime,
     config: Config,
 }
 
 impl Connector {
     /// Creates a connector to the server of `url`.
-    pub(super) fn new(runtime: TokioRuntime, url: &str) -> Result<Self, UrlError> {
+    pub(crate) fn new(runtime: TokioRuntime, url: &str) -> Result<Self, UrlError> {
         let config: Config = url.parse()?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(UrlError::NoHost);

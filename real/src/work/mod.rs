@@ -24,6 +24,7 @@ use resource::client::Client;
 use resource::fence::cron::EveryError;
 use tokio::runtime::{Builder, Handle};
 
+pub(crate) use self::connector::Connector;
 pub use self::connector::UrlError;
 use self::contender::Contender;
 pub use self::done::Done;

@@ -309,5 +309,6 @@ fn outcome(verdict: &Verdict, names: &Names) -> String {
             format!("{one} computed a result of {key}, though {other} had stored one that it accepts")
         }
         VerdictKind::UnstoredResult => format!("{one} returned a result of {key} that was never stored"),
+        VerdictKind::OldResult => format!("{one} returned an old result of {key}"),
     }
 }

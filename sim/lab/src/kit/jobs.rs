@@ -16,7 +16,13 @@ pub fn jobs(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
 
 /// Works all rounds of a worker with `mode = "jobs"` on PostgreSQL, whose commits ask for no token.
 pub fn jobs_without_tokens(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
-    laboratory::jobs_on_postgres(place, Fencing::Off)
+    laboratory::jobs_on_postgres(place, Fencing::Off, None)
+}
+
+/// Works all rounds of a worker with `mode = "jobs"` on PostgreSQL, which acknowledges its commits before
+/// they are on the disk.
+pub fn jobs_with_asynchronous_commits(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
+    laboratory::jobs_on_postgres(place, place.fencing, Some("SET synchronous_commit TO off"))
 }
 
 /// Works all rounds of a worker with `mode = "jobs"` on Redis, with the queue and the record that the

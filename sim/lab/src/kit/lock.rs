@@ -88,6 +88,8 @@ pub struct Attempt<B: Correct = Redis<SimRuntime>> {
     pub renewed: Option<Instant>,
     /// A number that the mistake notes: a token, a place in the queue, a time.
     pub noted: Option<u64>,
+    /// The tokens of the other permits, if the mistake's own commands ask for them.
+    pub beside: Option<Vec<FencingToken>>,
 }
 
 /// The memory of a client with a mistake from one acquisition to the next.
@@ -269,6 +271,7 @@ impl<B: Correct, M: LockMistake<B>> Backend for Mistaken<B, M> {
             unanswered: Vec::new(),
             renewed: None,
             noted: None,
+            beside: None,
         };
         MistakenAcquisition(attempt, PhantomData)
     }
@@ -303,7 +306,7 @@ impl<B: Correct, M: LockMistake<B>> Acquisition for MistakenAcquisition<B, M> {
     }
 
     fn beside(&self) -> Vec<FencingToken> {
-        self.0.correct.beside()
+        self.0.beside.clone().unwrap_or_else(|| self.0.correct.beside())
     }
 
     fn set_ttl(&mut self, ttl: Duration) {

@@ -38,6 +38,7 @@
 //! ```
 
 pub mod etcd;
+mod flights;
 mod jobs;
 mod lock;
 mod several;
@@ -46,7 +47,7 @@ mod ticks;
 mod worker;
 pub mod zookeeper;
 
-pub use jobs::{jobs, jobs_with, jobs_without_tokens};
+pub use jobs::{jobs, jobs_with, jobs_with_asynchronous_commits, jobs_without_tokens};
 pub use lock::{Attempt, LockMistake, Memory, lock_with};
 pub use store::{ResourceMistake, Row, Rows, Shelf, judge_apart, resource_with};
 pub use ticks::{firings, firings_with};

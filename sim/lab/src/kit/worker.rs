@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dlock::election::Election;
-use dlock::flight::{FlightResult, Results, Stored};
 use dlock::{
     AnyBackend, Cap, Entered, FencingToken, Handle, Instant, Lock, LockKey, Owner, Runtime, Scope, timeout_at,
 };
 use futures_util::future::BoxFuture;
 use resource::client::{Client, Retry};
-use resource::fence::{Guard, WriteSeq};
+use resource::fence::{Beside, Guard, WriteSeq};
 use resource::store::Write;
 use resource::{OwnerToken, ResourceKey};
 use sim::Process;
@@ -25,7 +24,6 @@ use sim::world::runtime::SimRuntime;
 use super::jobs::jobs;
 use super::ticks::firings_on;
 use super::{Faultless, etcd, zookeeper};
-use crate::laboratory::flights::Flights;
 use crate::wire::Wire;
 use crate::{Worker, Workplace};
 
@@ -134,6 +132,8 @@ pub struct Hands {
     /// The key of the resource.
     pub resource: ResourceKey,
     pub(super) spec: Worker,
+    /// True if others may hold the lock at the same time.
+    pub(super) has_permits: bool,
 }
 
 /// The longest time for which a lease is renewed: longer than any run.
@@ -169,6 +169,7 @@ pub fn rounds_on<M: WorkerMistake>(
         zookeeper: zookeeper::Plain::new(place.runtime.clone(), &place.servers, place.lock.ttl),
         resource: ResourceKey::try_from(&key).ok()?,
         spec: place.worker.clone(),
+        has_permits: place.lock.permits > 1,
     };
     Some(Box::pin(async move {
         let key = M::lock_key(key);
@@ -191,30 +192,38 @@ pub fn rounds_on<M: WorkerMistake>(
 }
 
 impl Hands {
-    /// Writes under the lease of `handle`, with this token.
+    /// Writes under the lease of `handle`, with this token, beside the permits that were live at the grant.
     pub async fn put(&self, handle: &Handle<AnyBackend<SimRuntime>>, token: FencingToken) {
-        self.put_as(handle.owner(), token).await;
+        // A lock has at most as many permits as a set may have tokens.
+        let beside = Beside::new(handle.beside().iter().copied()).unwrap_or_default();
+        self.put_guarded(handle.owner(), token, Guard::token(token), &beside).await;
     }
 
     /// Writes as this owner, with this token.
     pub async fn put_as(&self, owner: &Owner, token: FencingToken) {
-        self.put_guarded(owner, token, Guard::token(token)).await;
+        self.put_guarded(owner, token, Guard::token(token), &Beside::default()).await;
     }
 
     /// Makes the write numbered `number` of this owner, with this token.
     pub async fn put_numbered(&self, owner: &Owner, token: FencingToken, number: u64) {
-        self.put_guarded(owner, token, Guard::Token { token, seq: WriteSeq::new(number) }).await;
+        let guard = Guard::Token { token, seq: WriteSeq::new(number) };
+        self.put_guarded(owner, token, guard, &Beside::default()).await;
     }
 
-    async fn put_guarded(&self, owner: &Owner, token: FencingToken, guard: Guard) {
+    async fn put_guarded(&self, owner: &Owner, token: FencingToken, guard: Guard, beside: &Beside) {
         let write = Write {
             guard,
             owner: OwnerToken::new(owner.as_str()).ok(),
             body: Bytes::from(format!("{} {token}", self.spec.name)),
         };
-        let deadline = self.deadline();
+        let (client, deadline) = (self.client.beside(beside), self.deadline());
         // Ignored: the events of the resource show the result.
-        let _ = self.client.put_with_retry(&self.resource, &write, deadline, Retry::default()).await;
+        if self.has_permits {
+            // A retry that comes after a write of another permit is refused.
+            let _ = client.put(&self.resource, &write, deadline).await;
+        } else {
+            let _ = client.put_with_retry(&self.resource, &write, deadline, Retry::default()).await;
+        }
     }
 
     /// Passes a point, and lets faults that strike there take effect.
@@ -309,45 +318,6 @@ impl Hands {
         if handle.is_valid() || !self.spec.check {
             M::write_one(self, handle, first).await;
         }
-    }
-
-    /// Begins a flight; returns the token of the result that the worker knows, 0 if there is none. Returns
-    /// `None` if the resource does not answer.
-    pub async fn begin_flight(&self, key: &LockKey) -> Option<u64> {
-        Some(self.flights().begin(key).await?.map_or(0, FencingToken::as_u64))
-    }
-
-    /// Looks for a result of `key` above the token `known`, and returns it from the flight. Returns false if
-    /// there is none.
-    pub async fn finds_result(&self, key: &LockKey, known: u64) -> bool {
-        let found = self.flights().results.get(key, self.deadline()).await.ok().flatten();
-        let token = found.map(|result| result.token).filter(|token| token.as_u64() > known);
-        token.map(|token| self.return_result(key, token)).is_some()
-    }
-
-    /// Computes under the lease of `handle`, stores the result, and returns it if the store accepts it.
-    pub async fn compute(&self, handle: &Handle<AnyBackend<SimRuntime>>) {
-        if self.store_computed(handle).await {
-            self.return_result(handle.key(), handle.fence());
-        }
-    }
-
-    /// Computes under the lease of `handle`, and stores the result. Returns whether the store accepts it.
-    pub async fn store_computed(&self, handle: &Handle<AnyBackend<SimRuntime>>) -> bool {
-        let (flights, token) = (self.flights(), handle.fence());
-        let result = FlightResult { token, value: flights.compute(handle.key(), token).await };
-        let stored = flights.results.put(handle.key(), &result, handle.owner(), self.deadline()).await;
-        stored == Ok(Stored::Accepted)
-    }
-
-    /// Records that the flight returns the result of `key` with this token.
-    pub fn return_result(&self, key: &LockKey, token: FencingToken) {
-        history::emit!(ResultReturned { key: key.id_hash(), token: token.as_u64() });
-    }
-
-    /// Computations of one round.
-    fn flights(&self) -> Flights<'_> {
-        Flights::new(&self.process, &self.spec)
     }
 
     async fn round_of_nested(&self, lock: &Lock<AnyBackend<SimRuntime>>, key: &LockKey) {

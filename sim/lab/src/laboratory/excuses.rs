@@ -18,8 +18,8 @@ use super::worker::{ReadMode, ReleaseMode, Worker};
 ///
 /// - `overlap`: always. Every lock whose leases expire allows it under a pause, and fencing can't prevent it.
 ///   Nothing excuses `after_release`: it is the client's own mistake.
-/// - `stale_write`, `late_write`, `lost_update`, `ran_twice` and `task_lost` without fencing, which exists to
-///   prevent them.
+/// - `stale_write`, `late_write`, `lost_update`, `ran_twice`, `task_lost` and `old_result` without fencing,
+///   which exists to prevent them.
 /// - `late_write` and `lost_update` with fencing, if a worker reads without claiming: fencing of writes alone
 ///   does not prevent them.
 /// - The same verdicts, if a resource that keeps its tokens in memory is restarted. A search draws no such
@@ -77,9 +77,15 @@ pub fn excused(schedule: &Schedule<Options>, arm: Arm) -> BTreeSet<Verdict> {
     excused
 }
 
-/// The verdicts on writes and tasks that a resource without fencing, or without its memory, allows.
-const UNFENCED: [Verdict; 5] =
-    [Verdict::StaleWrite, Verdict::LateWrite, Verdict::LostUpdate, Verdict::RanTwice, Verdict::TaskLost];
+/// The verdicts on writes, tasks and results that a resource without fencing, or without its memory, allows.
+const UNFENCED: [Verdict; 6] = [
+    Verdict::StaleWrite,
+    Verdict::LateWrite,
+    Verdict::LostUpdate,
+    Verdict::RanTwice,
+    Verdict::TaskLost,
+    Verdict::OldResult,
+];
 
 /// The longest TTL that ends before a waiter counts as stuck, or a lock as idle.
 const SHORT: Duration = Duration::from_secs(4);

@@ -38,17 +38,21 @@ const POLL: Duration = Duration::from_millis(200);
 /// Works all rounds of a worker with `mode = "jobs"`, with the correct queue and record of its system.
 pub(crate) fn jobs(place: &Workplace<'_>) -> Option<BoxFuture<'static, ()>> {
     match place.options.system {
-        System::POSTGRES => jobs_on_postgres(place, place.fencing),
+        System::POSTGRES => jobs_on_postgres(place, place.fencing, None),
         _ => jobs_with(place, |queue| queue, |record| record),
     }
 }
 
 /// Works all rounds of a worker with `mode = "jobs"` on PostgreSQL. Without fencing, commits have no
-/// condition.
-pub(crate) fn jobs_on_postgres(place: &Workplace<'_>, fencing: Fencing) -> Option<BoxFuture<'static, ()>> {
+/// condition. Each session begins with the statement `setup`.
+pub(crate) fn jobs_on_postgres(
+    place: &Workplace<'_>,
+    fencing: Fencing,
+    setup: Option<&'static str>,
+) -> Option<BoxFuture<'static, ()>> {
     let key = lock_key(place.options.key_of(place.worker)).ok()?;
     let (runtime, lease) = (place.runtime.clone(), place.options.ttl_of(place.worker).duration());
-    let connect = || Connecting(place.process.clone());
+    let connect = || Connecting::of(place.process).with_setup(setup);
     let queue = PostgresJobs::new(key, runtime.clone(), connect());
     match fencing {
         Fencing::On => rounds(place, queue, PostgresJobRecord::new(runtime, connect(), lease, Effects)),

@@ -6,16 +6,17 @@ use super::exhibit::Exhibit;
 use super::plain_redlock::Flaw;
 use super::scripted::{ByOwner, InOneStep};
 use super::{
-    abandoned_place, accepts_equal, barging, blind_del, cached_block, check_then_write,
+    abandoned_place, accepts_equal, asynchronous_commit, barging, blind_del, cached_block, check_then_write,
     checked_in_application, client_clock, count_then_queue, counter_after, counter_before, counter_deleted,
-    dead_watchdog, early_now, endless_renewal, eternal_readers, failed_release, forgetful_nodes,
-    forgets_on_restart, header_revision, ignores_version, inner_release, late_loss, lease_id_token,
-    lease_is_truth, lock_only_cron, margin_added, no_cleanup, no_rollback, no_second_look, old_session_node,
-    one_key, one_permit_more, one_token, overtaking_release, patient_dead, pop_and_lose, prefix_deleted,
-    queue_evicts, queue_keeps_dead, reacquire, reader_behind_reader, readers_first, reentrant,
-    renew_deadline, renewal_logged, renewal_outlives, returns_refused, setnx, shared_token, stale_observer,
-    start_is_record, started_at, string_tokens, token_as_value, token_by_get, token_in_memory, two_step,
-    unchecked, unchecked_waiter, unordered_keys, upgrade_by_waiting, validity_from_reply, wall_clock,
+    dead_watchdog, early_now, endless_renewal, eternal_permits, eternal_readers, expiry_alone,
+    failed_release, failure_kept, forgetful_nodes, forgets_on_restart, header_revision, ignores_version,
+    inner_release, late_loss, lease_id_token, lease_is_truth, lock_only_cron, margin_added, no_cleanup,
+    no_rollback, no_second_look, old_session_node, one_key, one_permit_more, one_token, overtaking_release,
+    patient_dead, pop_and_lose, prefix_deleted, queue_evicts, queue_keeps_dead, reacquire,
+    reader_behind_reader, readers_first, reentrant, renew_deadline, renewal_logged, renewal_outlives,
+    returns_refused, set_left_out, setnx, shared_scope, shared_token, stale_observer, start_is_record,
+    started_at, string_tokens, token_as_value, token_by_get, token_in_memory, two_step, unchecked,
+    unchecked_waiter, unordered_keys, upgrade_by_waiting, validity_from_reply, wall_clock,
     write_after_release,
 };
 use crate::System;
@@ -343,4 +344,35 @@ mutants! {
             .and_etcd::<abandoned_place::AbandonedPlace>()
             .and_zookeeper::<abandoned_place::AbandonedPlace>()
             .suited(abandoned_place::give_up),
+    /// The permits of a semaphore never end: a holder that dies keeps its own for ever.
+    EternalPermits = "eternal-permits", R39 in eternal_permits,
+        from "recipes that count permits with `INCR` and `DECR`", shows [Verdict::Stuck]
+        => Exhibit::redis::<eternal_permits::EternalPermits>().counting().of_permits(),
+    /// PostgreSQL acknowledges the commits of jobs before they are on the disk.
+    AsynchronousCommit = "asynchronous-commit", R40 in asynchronous_commit,
+        from "PostgreSQL with `synchronous_commit = off`", shows [Verdict::RanTwice]
+        => Exhibit::own_worker(asynchronous_commit::asynchronous, pop_and_lose::keep)
+            .only_on(System::POSTGRES)
+            .suited(pop_and_lose::work_on_jobs),
+    /// All requests of a process share one scope of a reentrant lock: two are inside at once.
+    SharedScope = "shared-scope", R41 in shared_scope,
+        from "reentrant locks whose owner is the process or the thread", shows [Verdict::Overlap],
+        found by "one request a lease"
+        => Exhibit::own_worker(shared_scope::shared, shared_scope::own).suited(reentrant::nest_sections),
+    /// A result counts until it expires, though its caller knows that it is out of date.
+    ExpiryAlone = "expiry-alone", R42 in expiry_alone,
+        from "caches with a time to live and nothing else", shows [Verdict::OldResult]
+        => Exhibit::worker::<expiry_alone::ExpiryAlone>().suited(no_second_look::fly),
+    /// A failure is kept as a value is: later calls get it, and nobody computes again.
+    FailureKept = "failure-kept", R43 in failure_kept,
+        from "caches that keep a rejected promise", shows [Verdict::OldResult]
+        => Exhibit::worker::<failure_kept::FailureKept>().suited(failure_kept::fail_first),
+    /// The holder of a permit sends its token without the set of the permits beside it.
+    SetLeftOut = "set-left-out", R44 in set_left_out,
+        from "fenced resources that were built for mutexes", shows [], found by "holder accepted"
+        => Exhibit::worker::<set_left_out::SetLeftOut>()
+            .only_on(System::REDIS)
+            .only_on(System::ETCD)
+            .only_on(System::ZOOKEEPER)
+            .of_permits(),
 }

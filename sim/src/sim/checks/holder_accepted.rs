@@ -19,8 +19,8 @@ use crate::sim::check::{Check, Evidence};
 ///
 /// The holder is not judged if several servers grant a lock, nor once a server may have lost its counter: it
 /// crashed, keys were evicted, a replica was promoted, or it granted a token that is not above all earlier
-/// ones. The verdict `token_regressed` is about that.
-/// above all earlier ones. The verdict `token_regressed` is about that.
+/// ones. The verdict `token_regressed` is about that. Of a semaphore, the holders of all permits are judged,
+/// except for a write that was accepted before: a retry of it is refused once another permit has written.
 pub fn holder_accepted() -> impl Check {
     |evidence: &Evidence<'_>| {
         let mut history = History::default();
@@ -41,6 +41,10 @@ fn is_of_another(outcome: &Name) -> bool {
 #[derive(Default)]
 struct History<'e> {
     locks: BTreeMap<&'e Name, Granted<'e>>,
+    /// The locks with several permits.
+    semaphores: BTreeSet<&'e Name>,
+    /// The writes to their resources that were accepted: the key, the owner, the token and the number.
+    accepted: BTreeSet<(&'e Name, &'e Name, u64, Option<u64>)>,
     crashed: BTreeSet<&'e Name>,
     seen: Seen<'e>,
     /// True once keys may have been lost without a crash.
@@ -50,28 +54,28 @@ struct History<'e> {
 /// The grants of one lock, made by its only server.
 struct Granted<'e> {
     server: &'e Name,
-    holder: Option<Holder<'e>>,
+    /// The owners that hold it, each with the token of its grant, unless the server does not know that: one,
+    /// or as many as a semaphore has permits.
+    holders: BTreeMap<&'e Name, Option<u64>>,
     highest: u64,
     /// False once several servers have granted it, or a token was not above the earlier ones.
     is_evidence: bool,
 }
 
-struct Holder<'e> {
-    owner: &'e Name,
-    /// The token of the grant; `None` if the server does not know it.
-    token: Option<u64>,
-}
-
 impl<'e> Granted<'e> {
     fn by(server: &'e Name) -> Self {
-        Self { server, holder: None, highest: 0, is_evidence: true }
+        Self { server, holders: BTreeMap::new(), highest: 0, is_evidence: true }
     }
 
-    fn grant(&mut self, server: &Name, owner: &'e Name, token: Option<u64>) {
+    /// Notes a grant, which ends the others unless the lock has several permits.
+    fn grant(&mut self, server: &Name, owner: &'e Name, token: Option<u64>, has_permits: bool) {
         let is_above = token.is_none_or(|token| token > self.highest);
         self.is_evidence &= self.server == server && is_above;
         self.highest = self.highest.max(token.unwrap_or_default());
-        self.holder = Some(Holder { owner, token });
+        if !has_permits {
+            self.holders.clear();
+        }
+        self.holders.insert(owner, token);
     }
 }
 
@@ -96,19 +100,25 @@ impl<'e> History<'e> {
             Kind::ProcessCrashed { .. } => {
                 self.crashed.insert(process);
             }
+            Kind::LeasePermits { key, permits, .. } if *permits > 1 => {
+                self.semaphores.insert(key);
+            }
             Kind::KeyGranted { key, owner, token, .. } => {
                 let lock = self.locks.entry(key).or_insert_with(|| Granted::by(process));
-                lock.grant(process, owner, *token);
+                lock.grant(process, owner, *token, self.semaphores.contains(key));
             }
-            Kind::KeyDeleted { key, .. } | Kind::KeyExpired { key, .. } => {
-                if let Some(lock) = self.locks.get_mut(key) {
-                    lock.holder = None;
-                }
+            Kind::KeyDeleted { key, owner, .. } => self.end(key, Some(owner)),
+            Kind::KeyExpired { key, owner } => self.end(key, owner.as_ref()),
+            Kind::WriteAccepted { key, owner: Some(owner), token, seq, .. }
+                if self.semaphores.contains(key) =>
+            {
+                self.accepted.insert((key, owner, *token, *seq));
             }
-            Kind::WriteRejected { key, owner: Some(owner), token, seen, outcome, .. }
+            Kind::WriteRejected { key, owner: Some(owner), token, seq, seen, outcome, .. }
                 // A late retry of an own write is rightly refused: its own token is the highest.
                 if (seen > token || outcome.as_ref().is_some_and(is_of_another))
-                    && self.is_held(key, owner, *token) =>
+                    && self.is_held(key, owner, *token)
+                    && !self.accepted.contains(&(key, owner, *token, *seq)) =>
             {
                 return Some(format!(
                     "at {} a write to {} with the token {token} of its holder was refused, since the \
@@ -122,14 +132,21 @@ impl<'e> History<'e> {
         None
     }
 
+    /// Ends the grant of `owner`, or of all if it is not known, or if there is only one.
+    fn end(&mut self, key: &Name, owner: Option<&Name>) {
+        let Some(lock) = self.locks.get_mut(key) else { return };
+        match owner.filter(|_| self.semaphores.contains(key)) {
+            Some(owner) => drop(lock.holders.remove(owner)),
+            None => lock.holders.clear(),
+        }
+    }
+
     /// Returns true if the grant of `token` to `owner` is still stored.
     fn is_held(&self, key: &Name, owner: &Name, token: u64) -> bool {
-        let is_own = |holder: &Holder<'_>| {
-            holder.owner == owner && holder.token.is_none_or(|granted| granted == token)
-        };
         self.locks.get(key).is_some_and(|lock| {
             let is_evidence = lock.is_evidence && !self.is_lossy && !self.crashed.contains(lock.server);
-            is_evidence && lock.holder.as_ref().is_some_and(is_own)
+            let is_own = |granted: &Option<u64>| granted.is_none_or(|granted| granted == token);
+            is_evidence && lock.holders.get(owner).is_some_and(is_own)
         })
     }
 }

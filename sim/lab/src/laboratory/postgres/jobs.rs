@@ -55,7 +55,7 @@ pub(crate) struct Unconditional {
 impl Unconditional {
     /// Creates the record, which connects with its first claim.
     pub(crate) fn new(process: &Process, lease: Duration) -> Self {
-        Self { session: PostgresSession::new(process.runtime(), Connecting(process.clone())), lease }
+        Self { session: PostgresSession::new(process.runtime(), Connecting::of(process)), lease }
     }
 }
 

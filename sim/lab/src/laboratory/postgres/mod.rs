@@ -64,13 +64,32 @@ fn emit_accepted(row: &[Option<String>]) {
 }
 
 /// Opens connections of a process.
-pub(super) struct Connecting(pub(super) Process);
+pub(super) struct Connecting {
+    process: Process,
+    /// A statement that each session begins with.
+    setup: Option<&'static str>,
+}
+
+impl Connecting {
+    pub(super) fn of(process: &Process) -> Self {
+        Self { process: process.clone(), setup: None }
+    }
+
+    /// Begins each session with a statement.
+    pub(super) fn with_setup(self, setup: Option<&'static str>) -> Self {
+        Self { setup, ..self }
+    }
+}
 
 impl ConnectPostgres for Connecting {
     async fn connect(&self) -> Result<Client, Error> {
         let mut config = Config::new();
         config.user("lab");
-        sim::clients::postgres(&self.0, ADDRESS, &config).await
+        let client = sim::clients::postgres(&self.process, ADDRESS, &config).await?;
+        if let Some(setup) = self.setup {
+            client.batch_execute(setup).await?;
+        }
+        Ok(client)
     }
 }
 

@@ -36,7 +36,7 @@ type Current = Arc<Mutex<Option<(Grant, WriteSeq)>>>;
 impl PostgresRecord {
     /// Creates the record, which connects with its first claim.
     pub(crate) fn new(process: &Process, fencing: Fencing) -> Self {
-        let (runtime, connect) = (process.runtime(), || Connecting(process.clone()));
+        let (runtime, connect) = (process.runtime(), || Connecting::of(process));
         let current = Current::default();
         let insert = InsertEffect(Arc::clone(&current));
         let ticks = PostgresTickRecord::new(runtime.clone(), connect(), insert);
