@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 use std::future::Future;
