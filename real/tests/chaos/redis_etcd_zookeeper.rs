@@ -353,7 +353,7 @@ fn compute_again() -> Vec<Event> {
 
 #[test]
 fn flights_are_judged_with_the_history_of_the_resource() {
-    let of_flights = [VerdictKind::ComputedTwice, VerdictKind::UnstoredResult];
+    let of_flights = [VerdictKind::ComputedTwice, VerdictKind::UnstoredResult, VerdictKind::OldResult];
     let left_out = |judgement: &Judgement| {
         let kinds = judgement.not_judged.iter().map(|not_judged| not_judged.kind);
         kinds.filter(|kind| of_flights.contains(kind)).count()
@@ -365,5 +365,5 @@ fn flights_are_judged_with_the_history_of_the_resource() {
     assert!(!judgement.is_clean(false) && left_out(&judgement) == 0, "{judgement}");
     history.retain(|event| event.process.as_str() != "resource");
     let judgement = Judgement::of(&history, false, None);
-    assert!(judgement.verdicts.is_empty() && left_out(&judgement) == 2, "{judgement}");
+    assert!(judgement.verdicts.is_empty() && left_out(&judgement) == 3, "{judgement}");
 }

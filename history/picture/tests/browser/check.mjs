@@ -55,7 +55,7 @@ async function check(context, name, form) {
   labelFaults(await tab.evaluate(measure), form, name.endsWith(".svg")).forEach(tell);
   if (shots) await keep(tab, `${name}-${form}`);
   if (name.endsWith(".html")) {
-    (await accessibility(tab)).forEach(tell);
+    (await accessibility(tab, form)).forEach(tell);
     const hasDrawing = await tab.locator("#chosen").count() > 0;
     if (hasDrawing && form === "wide") (await interaction(tab)).forEach(tell);
     if (hasDrawing && form === "phone") (await touch(tab)).forEach(tell);

@@ -16,6 +16,8 @@ use sim::explore::exhaust::{Needed, Scope, faults_needed};
 use sim::faults::{Faults, Form, Link};
 use sim::{Schedule, Span};
 
+use crate::support::is_whole;
+
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results/exhaustive.json");
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/exhaustive.md");
@@ -30,12 +32,7 @@ struct Row {
     needed: Needed<Options>,
 }
 
-/// Returns true if all searches are made again, with `ROWS=all`.
-fn is_whole() -> bool {
-    std::env::var("ROWS").is_ok_and(|rows| rows == "all")
-}
-
-/// The mistakes that are searched for again: every fourth one on Redis, and every 16th one on each cluster,
+/// The mistakes that are searched for again: every eighth one on Redis, and every 16th one on each cluster,
 /// where a search takes seconds; `ROWS=all` searches for all, nightly. On a cluster, a mistake that is kept
 /// as one that no fault shows is searched for by faults of one worker.
 fn rows() -> &'static [Row] {
@@ -53,7 +50,7 @@ fn rows() -> &'static [Row] {
             Row { mutant, system, needed: needed.unwrap() }
         };
         let searched = System::of_locks().flat_map(|system| {
-            let step = if system == System::REDIS { 4 } else { 16 };
+            let step = if system == System::REDIS { 8 } else { 16 };
             let step = if is_whole() { 1 } else { step };
             mistakes().filter(move |(_, on)| *on == system).step_by(step)
         });

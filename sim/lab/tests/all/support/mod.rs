@@ -25,6 +25,11 @@ pub fn search(count: u64) -> impl Iterator<Item = u64> {
     (0..SEARCH_FACTOR * count).map(move |number| first.wrapping_add(number))
 }
 
+/// Returns true if the longest searches are whole, with `ROWS=all`, as nightly.
+pub fn is_whole() -> bool {
+    std::env::var("ROWS").is_ok_and(|rows| rows == "all")
+}
+
 /// Returns the schedule without anything that excuses an overlap. Every worker renews, so it stops when its
 /// lease is over. Faults are removed if they pause a process, change the rate of a clock, or excuse two valid
 /// leases: a lock server forgets, or drops a lock early. Under the others no lock may have two holders at
