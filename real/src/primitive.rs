@@ -102,7 +102,8 @@ impl Primitive {
         self == Self::Readers && !round.is_multiple_of(ROUNDS)
     }
 
-    /// Returns whether a contender acquires it, and holds it until it releases it.
+    /// Returns whether a contender holds it until it releases it. The others are tasks, whose results, ticks or
+    /// jobs a resource keeps.
     pub const fn is_held(self) -> bool {
         !matches!(self, Self::SingleFlight | Self::Cron { .. } | Self::Jobs)
     }
@@ -130,7 +131,7 @@ impl Primitive {
             }
             (Self::Jobs, System::Redlock | System::Etcd | System::Zookeeper) => {
                 let system = system.as_str();
-                Err(format!("{system} has no job queue: give --system redis, or --record postgres"))
+                Err(format!("{system} has no job queue: give --system redis, or use PostgreSQL (see --help)"))
             }
             _ => Ok(()),
         }

@@ -18,7 +18,8 @@ use sim::explore::pictured;
 /// of servers, many lanes, and messages that are held, late and lost.
 const PAIRS: [&str; 4] = ["delayed-write", "redlock-partition-majority", "etcd-fifo", "gc-pause-zookeeper"];
 
-/// Further schedules, with `PAGES=all`, as nightly: their pages have nothing that no other has, and take long.
+/// Further schedules, with `PAGES=all`, as nightly: their pages have nothing that no other has, and take
+/// long.
 const FURTHER: [&str; 5] =
     ["failover-lost-lock", "clock-step-or-slew-step", "gc-pause", "ambiguous-acquire", "redlock-clock-jump"];
 

@@ -1,4 +1,4 @@
-//! `contend`: offers a fixed rate of acquires to a lock.
+//! `contend`: offers a fixed rate of attempts to a lock.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -28,8 +28,10 @@ pub(crate) struct Contend {
     #[arg(long, env = "DLOCK_ARM", value_enum, default_value = "lock")]
     arm: ArmKind,
     /// The primitive: mutex, bounded:M (a mutex for which at most M wait), semaphore:N, readers (of three
-    /// rounds two read), several:K (keys at once), reentrant:D (nested sections) or election (campaigns; a
-    /// leader resigns after its work). The others are not acquired.
+    /// rounds two read), several:K (keys at once), reentrant:D (nested sections), election (campaigns; a
+    /// leader resigns after its work), single-flight (each attempt wants a new result, its own or another's),
+    /// cron:TIME (each fires, and runs the ticks that are due) or jobs (each adds a job to a queue on Redis,
+    /// and claims one).
     #[arg(long, env = "DLOCK_PRIMITIVE", default_value_t, value_name = "KIND")]
     primitive: Primitive,
     /// The database for the mechanisms without a lock: postgresql://user@host:port/database.

@@ -6,7 +6,7 @@ use std::iter::Fuse;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use dlock::{AcquireError, Backend, Instant, Lock, Released, Runtime};
+use dlock::{AcquireError, Instant, Released, Runtime};
 
 use super::arrivals::Due;
 use super::held::NotHeld;
@@ -45,6 +45,8 @@ struct Tally {
     conflicts: u64,
     /// Leases that had ended before their release.
     lost: u64,
+    /// Attempts whose task another one had done.
+    shared: u64,
     /// Key and attempt, in the order of the grants.
     grants: Vec<(u64, u64)>,
     /// The waits of failed attempts.
@@ -149,6 +151,13 @@ impl Book {
         tally.lost += u64::from(released == Released::NotOwner);
     }
 
+    /// Notes the end of a task: whether it was another's, and whether its lease was lost.
+    pub(super) fn task_ended(&self, is_shared: bool, is_lost: bool) {
+        let mut tally = self.tally();
+        tally.shared += u64::from(is_shared);
+        tally.lost += u64::from(is_lost);
+    }
+
     pub(super) fn conflict(&self) {
         self.tally().conflicts += 1;
     }
@@ -164,9 +173,9 @@ impl Book {
         tally.thirds[third] += 1;
     }
 
-    pub(super) fn not_served<B: Backend>(&self, unserved: &Unserved, lock: &Lock<B>) {
-        let now = lock.backend().runtime().now();
-        if unserved.waited(lock.options().request_timeout) {
+    /// Notes an attempt that ended at `now` without what it wanted. `request_timeout` is that of its lock.
+    pub(super) fn not_served(&self, unserved: &Unserved, now: Instant, request_timeout: Duration) {
+        if unserved.waited(request_timeout) {
             return self.given_up(unserved.attempt, now);
         }
         let mut tally = self.tally();
@@ -207,6 +216,7 @@ impl Book {
             failures: tally.failures.clone(),
             conflicts: tally.conflicts,
             lost: tally.lost,
+            shared: tally.shared,
             served_per_second: tally.served.len() as f64 / lasted.as_secs_f64().max(1e-9),
             acquire_served: Latencies::of(&tally.served)?,
             acquire_from_call: Latencies::of(&tally.calls)?,

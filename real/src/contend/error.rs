@@ -1,7 +1,12 @@
 //! The reasons why a load can't be offered.
 
+use std::io;
+
 use dlock::{KeyError, OptionsError};
 use hdrhistogram::RecordError;
+use resource::cron::FireError;
+use resource::fence::cron::EveryError;
+use resource::jobs::WorkError;
 
 use crate::primitive::Primitive;
 use crate::systems::SystemError;
@@ -20,12 +25,21 @@ pub enum LoadError {
         /// The keys of an attempt.
         wanted: u32,
     },
-    /// A contender does not hold the primitive.
-    #[error(
-        "contend measures how long an acquire waits, and nobody acquires {0}: give another --primitive, or \
-         --primitive {0} to `real worker` or `real chaos`"
-    )]
-    NotHeld(Primitive),
+    /// The system does not have the primitive.
+    #[error("--primitive: {0}")]
+    Primitive(String),
+    /// The resource of the load can't listen.
+    #[error("the resource that keeps results, ticks and jobs: {0}")]
+    Resource(#[source] io::Error),
+    /// The ticks of a cron are too close or too far.
+    #[error(transparent)]
+    Ticks(#[from] EveryError),
+    /// A lock's name can't name a resource.
+    #[error(transparent)]
+    Fire(#[from] FireError),
+    /// A queue's name can't name a resource.
+    #[error(transparent)]
+    Work(#[from] WorkError),
     /// The primitive has no acquire without a token.
     #[error("--fence off: {0} always demands fencing tokens: leave it out, or give another --primitive")]
     Fenced(Primitive),

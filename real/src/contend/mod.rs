@@ -1,4 +1,5 @@
-//! The load: acquires at a fixed rate, however fast they are served.
+//! The load: attempts at a fixed rate, however fast they are served. An attempt waits for a grant, for the
+//! result of a flight, or for a job.
 //!
 //! The load is open: attempt `i` is due at `i / rate`, whether those before it were served or not, and its
 //! latency counts from the time at which it was due. A lock that stalls is thus charged for every attempt due
@@ -18,12 +19,14 @@ mod error;
 mod handover;
 mod held;
 mod report;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlock::redis::Waiting;
-use dlock::{Backend, Lock, LockKey, Options, Runtime};
+use dlock::redis::{Redis, Waiting};
+use dlock::tls::Tls;
+use dlock::{Backend, ConnectError, Lock, LockKey, Options, Runtime};
 use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
 
@@ -35,13 +38,15 @@ pub use self::handover::Handover;
 use self::handover::{Handovers, Observed};
 use self::held::Held;
 pub use self::report::{Latencies, Report};
+use self::tasks::{Tasks, own_resource};
 use crate::acquire::{Acquire, WithToken, WithoutToken};
 use crate::place::Place;
 use crate::primitive::Primitive;
 use crate::stop::Stop;
-use crate::systems::System;
+use crate::systems::{System, SystemError};
 use crate::timer;
 use crate::tokens::Tokens;
+use crate::work::unix_micros;
 use dlock::TokioRuntime;
 
 /// The mechanism that decides which contender may work.
@@ -133,9 +138,6 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
     }
     zero(load.rate == 0.0, "--rate")?;
     zero(load.patience.is_some_and(|patience| patience.is_zero()), "--patience")?;
-    if !load.primitive.is_held() {
-        return Err(LoadError::NotHeld(load.primitive));
-    }
     if !load.fenced && load.primitive.is_always_fenced() {
         return Err(LoadError::Fenced(load.primitive));
     }
@@ -154,6 +156,14 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
     if offer.load.arm != Arm::Lock {
         let [url] = place.addresses.as_slice() else { return Err(LoadError::NoPostgres) };
         return conditional::contend(offer, url, runtime).await;
+    }
+    offer.load.primitive.check(place.system).map_err(LoadError::Primitive)?;
+    if offer.load.primitive == Primitive::Jobs {
+        let tls = place.connector().map_err(|error| SystemError::from(ConnectError::from(error)))?;
+        return match tls {
+            None => offer.work_jobs(place.redis(runtime.clone())?, runtime).await,
+            Some(tls) => offer.work_jobs(place.redis(Tls::new(runtime.clone(), tls))?, runtime).await,
+        };
     }
     let waiting = if polled { Waiting::Polled } else { Waiting::Called };
     offer.run(place.backend(ttl, waiting, runtime)?).await
@@ -182,26 +192,59 @@ impl Offer {
         let handovers = Handovers::default();
         let lock = Lock::new(Observed::new(backend, &handovers), options)?;
         warm_up(&lock, &self.load).await?;
+        // What is held needs no resource.
+        let resource = match self.load.primitive.is_held() {
+            true => String::new(),
+            false => own_resource(&runtime).await?,
+        };
         let book = Arc::new(Book::open(self, &runtime));
         let mut contenders = JoinSet::new();
         for _ in 0..book.offer.at_most_attempts(book.offer.load.contenders) {
             let (lock, book) = (lock.clone(), Arc::clone(&book));
-            match book.offer.load.fenced {
-                true => contenders.spawn(serve_attempts::<_, WithToken>(lock, book)),
-                false => contenders.spawn(serve_attempts::<_, WithoutToken>(lock, book)),
+            let Load { primitive, fenced, .. } = book.offer.load;
+            let tasks = |book| Tasks { book, runtime: runtime.clone(), resource: resource.clone() };
+            match primitive {
+                Primitive::SingleFlight => contenders.spawn(tasks(book).fly(lock)),
+                Primitive::Cron { every } => contenders.spawn(tasks(book).fire(lock, every)),
+                _ if fenced => contenders.spawn(serve_attempts::<_, WithToken>(lock, book)),
+                _ => contenders.spawn(serve_attempts::<_, WithoutToken>(lock, book)),
             };
         }
-        while let Some(ended) = contenders.join_next().await {
-            ended??;
-        }
-        if book.stopped.get().is_some() {
-            // Attempts that were waiting release in the background what they may have been granted.
-            lock.cleaned_up(runtime.now() + lock.options().request_timeout).await;
-        }
+        all_ended(contenders).await?;
+        // Attempts that were waiting release in the background what they may have been granted.
+        lock.cleaned_up(runtime.now() + lock.options().request_timeout).await;
         let handovers = handovers.all().into_iter();
         let handovers = handovers.map(|handover| (book.since_start(handover.at), handover)).collect();
         Ok(Report { handovers, ..book.report()? })
     }
+
+    /// Offers the load to a queue on Redis.
+    async fn work_jobs<R: Runtime>(
+        self,
+        redis: Redis<R>,
+        runtime: TokioRuntime,
+    ) -> Result<Report, LoadError> {
+        let resource = own_resource(&runtime).await?;
+        // No other load has jobs of these numbers.
+        let first = unix_micros();
+        let book = Arc::new(Book::open(self, &runtime));
+        let mut contenders = JoinSet::new();
+        for _ in 0..book.offer.at_most_attempts(book.offer.load.contenders) {
+            let (book, runtime) = (Arc::clone(&book), runtime.clone());
+            let tasks = Tasks { book, runtime, resource: resource.clone() };
+            contenders.spawn(tasks.work_jobs(redis.clone(), first));
+        }
+        all_ended(contenders).await?;
+        book.report()
+    }
+}
+
+/// Waits until all contenders have ended.
+async fn all_ended(mut contenders: JoinSet<Result<(), LoadError>>) -> Result<(), LoadError> {
+    while let Some(ended) = contenders.join_next().await {
+        ended??;
+    }
+    Ok(())
 }
 
 /// Opens the connection and loads the scripts before the clock starts. An error is ignored: it recurs under
@@ -231,7 +274,8 @@ async fn serve_attempts<B: Backend, A: Acquire<B>>(lock: Lock<B>, book: Arc<Book
             }
             Some(Ok(held)) => held,
             Some(Err(error)) => {
-                book.not_served(&Unserved { attempt, called, deadline, error }, &lock);
+                let unserved = Unserved { attempt, called, deadline, error };
+                book.not_served(&unserved, runtime.now(), lock.options().request_timeout);
                 continue;
             }
         };

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::handover::Handover;
 use super::{Arm, Load};
+use crate::primitive::Primitive;
 
 /// Significant digits of a latency.
 const DIGITS: u8 = 3;
@@ -46,6 +47,8 @@ pub struct Report {
     pub conflicts: u64,
     /// Leases that had ended before their release: another holder may have worked at the same time.
     pub lost: u64,
+    /// Attempts whose task another one had done: they got its result, or found no tick left to run.
+    pub shared: u64,
     /// Critical sections a second.
     pub served_per_second: f64,
     /// From the time at which an attempt was due to its grant, over those served.
@@ -141,6 +144,10 @@ impl fmt::Display for Report {
             ("acquire, from the call", &self.acquire_from_call),
             ("release", &self.release),
         ] {
+            // A task has no release of its own.
+            if latencies.count == 0 && name == "release" {
+                continue;
+            }
             write!(f, "{name:24}")?;
             for (_, micros) in &latencies.quantiles {
                 write!(f, " {:>10.3}", *micros as f64 / 1000.0)?;
@@ -158,6 +165,11 @@ impl fmt::Display for Report {
         writeln!(f, "order: {inversions} overtakings, at most {overtaken_max} of one attempt")?;
         if self.lost > 0 {
             writeln!(f, "{} leases had ended before their release", self.lost)?;
+        }
+        match self.load.primitive {
+            Primitive::SingleFlight => writeln!(f, "{} attempts got the result of another", self.shared)?,
+            Primitive::Cron { .. } => writeln!(f, "{} attempts found no tick left to run", self.shared)?,
+            _ => {}
         }
         if self.conflicts > 0 {
             writeln!(f, "{} conditional updates found another state", self.conflicts)?;

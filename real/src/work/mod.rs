@@ -28,6 +28,7 @@ pub(crate) use self::connector::Connector;
 pub use self::connector::UrlError;
 use self::contender::Contender;
 pub use self::done::Done;
+pub(crate) use self::tasks::{unix_micros, unix_ms};
 use crate::pause::Pause;
 use crate::place::Place;
 use crate::primitive::Primitive;
@@ -40,6 +41,9 @@ const REACHED_WITHIN: Duration = Duration::from_secs(5);
 /// The timeout of one connection, and the pause before the next.
 const CONNECT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
+/// The stack of a contender, in bytes, as large as that of a main thread: without optimisation the futures of
+/// its rounds take more than the 2 MiB of other threads.
+const STACK: usize = 8 << 20;
 
 /// The work of a command's contenders. Without `Debug`: the URL of PostgreSQL may have a password.
 #[derive(Clone)]
@@ -218,7 +222,7 @@ pub fn carry_out(plan: &Plan, stop: &Stop, on_round: impl Fn(Done) + Sync) -> Re
     }
     thread::scope(|scope| {
         let start = |number| {
-            thread::Builder::new().spawn_scoped(scope, {
+            thread::Builder::new().stack_size(STACK).spawn_scoped(scope, {
                 let on_round = &on_round;
                 move || contend(plan, number, stop, on_round)
             })

@@ -177,11 +177,13 @@ async fn add<Q: Jobs>(queue: &Q, timeout: Duration) -> Result<(), String> {
     added.map(drop).map_err(|error| format!("a job may not have been added: {error}"))
 }
 
-fn unix_micros() -> u64 {
+/// Returns this machine's clock, in microseconds of Unix time.
+pub(crate) fn unix_micros() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn unix_ms() -> u64 {
+/// Returns this machine's clock, in milliseconds of Unix time.
+pub(crate) fn unix_ms() -> u64 {
     unix_micros() / 1000
 }

@@ -26,6 +26,7 @@ mod flight;
 mod job_queue;
 mod jobs;
 mod jobs_postgres;
+mod loads;
 mod primitives;
 mod readers;
 mod reentrant;

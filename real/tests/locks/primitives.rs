@@ -314,7 +314,11 @@ fn what_can_not_be_done_is_refused_with_a_reason() {
             "the queue of jobs is on PostgreSQL and needs no lock",
         ),
         (&["contend", "--primitive", "several:3", "--keys", "2"], "set --keys to at least 3"),
-        (&["contend", "--primitive", "cron"], "nobody acquires cron:1s"),
+        (
+            &["contend", "--primitive", "jobs", "--system", "etcd"],
+            "etcd has no job queue: give --system redis",
+        ),
+        (&["contend", "--primitive", "cron", "--fence", "off"], "cron:1s always demands fencing tokens"),
         (&["contend", "--primitive", "election", "--fence", "off"], "election always demands fencing tokens"),
         (&["chaos", "--primitive", "several:2", "--plan"], "set --keys to more"),
         (&["chaos", "--primitive", "jobs", "--raise", "--system", "redis", "--plan"], "no counter is raised"),

@@ -28,7 +28,7 @@ impl Events {
         static GLOBAL: Once = Once::new();
         GLOBAL.call_once(|| {
             tracing::subscriber::set_global_default(Registry::default().with(PerThread)).unwrap();
-            // Asks again about the call sites that other threads met before the subscriber was the global one.
+            // Asks again about the call sites that other threads met before the subscriber was global.
             drop(tracing::Dispatch::new(Registry::default()));
         });
         COLLECTOR.set(Some(self.clone()));

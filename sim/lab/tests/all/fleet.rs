@@ -76,13 +76,13 @@ fn merged(name: &str, summaries: &[Summary]) -> Result<sim::explore::fleet::Merg
 fn two_shards_find_what_one_search_finds() {
     let (whole, one, two) = (folder("whole"), folder("one"), folder("two"));
     // A shard of the feedback strategy continues its own schedules only.
-    let search = ["--seeds", "200", "--failures", "100000", "--strategy", "aimed"];
+    let search = ["--seeds", "384", "--failures", "100000", "--strategy", "aimed"];
     for (out, shard) in [(&whole, "1/1"), (&one, "1/2"), (&two, "2/2")] {
         let output = explore(out, &[&search[..], &["--shard", shard]].concat());
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     }
     let [all, halves] = [&[whole][..], &[one.clone(), two]].map(|folders| merge(folders).unwrap());
-    assert_eq!((all.schedules, halves.schedules, halves.shards), (200, 200, 2));
+    assert_eq!((all.schedules, halves.schedules, halves.shards), (384, 384, 2));
     assert!(all.violations > 0 && !all.causes.is_empty());
     assert_eq!((&all.verdicts, all.violations), (&halves.verdicts, halves.violations));
     let runs = |merged: &sim::explore::fleet::Merged| {

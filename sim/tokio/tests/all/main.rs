@@ -1,4 +1,5 @@
-//! tokio's interface in simulated processes, in one program: each further program is linked with the simulation.
+//! tokio's interface in simulated processes, in one program: each further program is linked with the
+//! simulation.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the tests call the simulated tokio")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
