@@ -102,8 +102,8 @@ impl Primitive {
         self == Self::Readers && !round.is_multiple_of(ROUNDS)
     }
 
-    /// Returns whether a contender holds it until it releases it. The others are tasks, whose results, ticks or
-    /// jobs a resource keeps.
+    /// Returns whether a contender holds it until it releases it. The others are tasks, whose results, ticks
+    /// or jobs a resource keeps.
     pub const fn is_held(self) -> bool {
         !matches!(self, Self::SingleFlight | Self::Cron { .. } | Self::Jobs)
     }

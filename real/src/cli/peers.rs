@@ -52,7 +52,8 @@ pub(crate) struct Peers {
     /// The permits of a semaphore, for which the smallest number of contenders contends.
     #[arg(long, env = "DLOCK_PERMITS", default_value_t = 10)]
     permits: u64,
-    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo, kazoo's Election, redis-semaphore, bullmq.
+    /// Leaves a peer out: redis-py, node-redlock, rslock, kazoo, kazoo's Election, redis-semaphore, bullmq,
+    /// pg-boss.
     /// If a peer is neither left out nor installed, the command exits with 1.
     #[arg(long, env = "DLOCK_WITHOUT", value_delimiter = ',', value_name = "NAME")]
     without: Vec<String>,
