@@ -14,8 +14,8 @@
 //! grants so far, and returned results are judged no more for this key.
 //!
 //! Source: the second check under the lock is that of Schmidt and Harrison, "Double-Checked Locking" (1996);
-//! a result that was never accepted is an aborted read (G1a) of Adya, "Weak Consistency" (1999); a failure is
-//! shared with those who wait for it, and no later call, as in the package `singleflight` of Go.
+//! a result that was never accepted is an aborted read (G1a) of Adya, "Weak Consistency" (1999); a failure
+//! goes to the calls that wait for it and to no later one, as in the package `singleflight` of Go.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -192,7 +192,7 @@ impl Offer {
         let handovers = Handovers::default();
         let lock = Lock::new(Observed::new(backend, &handovers), options)?;
         warm_up(&lock, &self.load).await?;
-        // What is held needs no resource.
+        // A task needs a resource; a load whose leases are held writes nothing.
         let resource = match self.load.primitive.is_held() {
             true => String::new(),
             false => own_resource(&runtime).await?,

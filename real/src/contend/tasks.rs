@@ -68,7 +68,8 @@ impl Tasks {
     }
 
     async fn work(&self) {
-        timer::sleep(self.load().work + self.load().pause).await;
+        let (work, pause) = (self.load().work, self.load().pause);
+        self.book.or_stop(&self.runtime, timer::sleep(work + pause)).await;
     }
 
     /// Returns the next attempt when it is due.
