@@ -9,7 +9,7 @@ use history::VerdictKind;
 use super::locks::PERSISTENCE;
 use super::servers_of;
 use super::stored::{ChaosPageError, Stored, StoredNotJudged, read};
-use crate::lab::{Machine, Software};
+use crate::lab::Machine;
 use crate::report::Table;
 use crate::systems::System;
 
@@ -58,14 +58,13 @@ fn render(runs: &[Stored], operated: &[Stored]) -> String {
     text
 }
 
-/// Names the machine of the runs, their loads, and the software of each; counts the reports that name none.
+/// Names the machine of the runs, their loads, and the software of each.
 fn place<'a>(runs: impl Iterator<Item = &'a Stored> + Clone) -> String {
-    let machines = || runs.clone().filter_map(|run| run.machine.as_ref());
     let mut text = String::new();
-    if let Some(machine) = machines().next() {
-        let loads = || machines().map(|machine| machine.load_average);
+    if let Some(run) = runs.clone().next() {
+        let loads = || runs.clone().map(|run| run.machine.load_average);
         let (least, most) = (loads().fold(f64::INFINITY, f64::min), loads().fold(0.0, f64::max));
-        let Machine { cores, processor, kernel, memory_mib, build, .. } = machine;
+        let Machine { cores, processor, kernel, memory_mib, build, .. } = &run.machine;
         // Writing to a String can't fail.
         let _ = writeln!(
             text,
@@ -73,13 +72,8 @@ fn place<'a>(runs: impl Iterator<Item = &'a Stored> + Clone) -> String {
              at the start, {build} build.\n"
         );
     }
-    let software = runs.clone().filter_map(|run| run.software.as_ref());
-    for software in software.map(Software::to_string).collect::<BTreeSet<_>>() {
+    for software in runs.map(|run| run.software.to_string()).collect::<BTreeSet<_>>() {
         let _ = writeln!(text, "{software}.\n");
-    }
-    let unnamed = runs.clone().count() - machines().count();
-    if unnamed > 0 {
-        let _ = writeln!(text, "Reports that are older than these fields, and name no machine: {unnamed}.\n");
     }
     text
 }
@@ -222,8 +216,9 @@ fn head() -> String {
 `real chaos` runs workers as processes on live servers and strikes a fault every few seconds
 ([how](live.md#the-long-run)). `cargo run --release -p fencepost-real -- report` makes this page from the reports in
 `real/results/chaos/`, and `report --check` compares the two. Runs were made several at a time: they measure no speed, so
-that the load of the machine is not judged. The last column is the longest time in which some worker waited and none was
-served; jobs are claimed, not requested, and have none.
+that neither the load of the machine is judged, nor whether it is that of [the experiments](experiments.md). The last
+column is the longest time in which some worker waited and none was served; jobs are claimed, not requested, and have
+none.
 
 The servers are one Redis {persistence}, and a replica of it,
 to which it sends its writes without waiting; {redlock} such Redis without replicas for Redlock; etcd with {etcd} members and
@@ -353,9 +348,11 @@ mod tests {
         let page = render(&[serde_json::from_str(&run).unwrap()], &[]);
         assert!(page.contains("Linux 6.1, load averages from 3.5 to 3.5 at"), "{page}");
         assert!(page.contains("etcd 3.4.23; commit abc.\n"), "{page}");
-        assert!(!page.contains("name no machine"), "{page}");
-        let older = run.replace(&format!(r#""machine": {MACHINE}, "software": {SOFTWARE},"#), "");
-        let page = render(&[serde_json::from_str(&older).unwrap()], &[]);
-        assert!(page.contains("and name no machine: 1."), "{page}");
+        let nowhere = run.replace(&format!(r#""machine": {MACHINE}, "software": {SOFTWARE},"#), "");
+        let error = error_of(&[("nowhere.json", &nowhere)]);
+        assert!(
+            error.contains("nowhere.json: no report of `real chaos`: missing field `machine`"),
+            "{error}"
+        );
     }
 }

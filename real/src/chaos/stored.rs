@@ -76,10 +76,7 @@ pub(super) fn read(folder: &Path, before: &[Stored]) -> Result<Option<Vec<Stored
             Ok(run) => run,
             Err(source) => return Err(ChaosPageError::Report { path, source }),
         };
-        if let Some(machine) = &run.machine {
-            let first = before.iter().chain(&runs).find_map(|run| run.machine.as_ref());
-            belongs(machine, first, path)?;
-        }
+        belongs(&run.machine, before.iter().chain(&runs).next().map(|first| &first.machine), path)?;
         runs.push(run);
     }
     Ok(Some(runs))
@@ -100,9 +97,8 @@ fn belongs(machine: &Machine, first: Option<&Machine>, path: PathBuf) -> Result<
 #[derive(Debug, Deserialize)]
 pub(super) struct Stored {
     pub(super) command: String,
-    /// `None` in reports that are older than this field, as is `software`.
-    pub(super) machine: Option<Machine>,
-    pub(super) software: Option<Software>,
+    pub(super) machine: Machine,
+    pub(super) software: Software,
     pub(super) configuration: StoredConfiguration,
     pub(super) faults: BTreeMap<String, u64>,
     pub(super) verdicts: BTreeMap<VerdictKind, Count>,

@@ -166,6 +166,8 @@ const ALL: [Question; 13] = [
             ("with a WAIT for it", WHOLE),
             ("answer an acquire after", ", and serve"),
             ("in a file on the disk took", ": "),
+            ("in PostgreSQL by one statement took", ": "),
+            ("A transaction of this update took", ", which takes"),
         ],
         evidence: "[experiment 10](experiments.md#10-the-price-of-a-disk-of-members-and-of-the-check)",
     },

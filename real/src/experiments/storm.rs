@@ -56,16 +56,7 @@ pub struct Configuration {
     holders: Vec<u32>,
     rounds: u32,
     /// Runs of each cell.
-    #[serde(default = "once", skip_serializing_if = "is_once")]
     repeats: u32,
-}
-
-const fn once() -> u32 {
-    1
-}
-
-fn is_once(repeats: &u32) -> bool {
-    *repeats == once()
 }
 
 /// The raw findings.
@@ -87,11 +78,9 @@ struct Cell {
     /// Acquires that failed.
     failed: u32,
     /// The reasons of failures, with their counts.
-    #[serde(default)]
     failures: BTreeMap<String, u64>,
-    /// Renewals that extended a lease, by the client's counter; earlier results have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    renewals: Option<u64>,
+    /// Renewals that extended a lease, by the client's counter.
+    renewals: u64,
     /// The duration of the run in seconds.
     seconds: f64,
 }
@@ -160,9 +149,7 @@ impl Experiment for Storm {
              that its holders have at that time."
                 .to_owned(),
         );
-        if findings.are_counted() {
-            section.remarks.push(ONE_CLIENT.to_owned());
-        }
+        section.remarks.push(ONE_CLIENT.to_owned());
         section.remarks.extend(sums.iter().filter_map(|Sum { cell, .. }| {
             let Cell { system, ttl, holders, .. } = cell;
             failures(
@@ -186,7 +173,7 @@ impl Configuration {
         // All tasks of the run are on this thread.
         let (cell, renewals) =
             count_done(RENEWALS, || executor.block_on(self.hold(place, ttl, holders, repeat)));
-        Ok(Cell { renewals: Some(renewals), ..cell? })
+        Ok(Cell { renewals, ..cell? })
     }
 
     async fn hold(
@@ -206,7 +193,7 @@ impl Configuration {
             running.spawn(work_often(lock.clone(), key, self.work.0, self.rounds));
         }
         let system = place.system;
-        let (done, lost, failed, failures, renewals) = (0, 0, 0, BTreeMap::new(), None);
+        let (done, lost, failed, failures, renewals) = (0, 0, 0, BTreeMap::new(), 0);
         let mut cell = Cell { system, ttl, holders, done, lost, failed, failures, renewals, seconds: 0.0 };
         while let Some(outcomes) = running.join_next().await {
             for outcome in outcomes? {
@@ -271,11 +258,6 @@ impl Findings {
         }
         sums
     }
-
-    /// Returns whether the renewals were counted, which earlier results lack.
-    fn are_counted(&self) -> bool {
-        !self.cells.is_empty() && self.cells.iter().all(|cell| cell.renewals.is_some())
-    }
 }
 
 impl Cell {
@@ -293,7 +275,7 @@ impl Sum {
         for (reason, count) in &run.failures {
             *cell.failures.entry(reason.clone()).or_default() += count;
         }
-        cell.renewals = cell.renewals.zip(run.renewals).map(|(sum, renewals)| sum + renewals);
+        cell.renewals += run.renewals;
         cell.seconds += run.seconds;
         *runs += 1;
         *lossy += u32::from(run.lost > 0);
@@ -333,9 +315,6 @@ fn first(sums: &[Sum], system: System) -> Option<String> {
 }
 
 fn table(configuration: &Configuration, findings: &Findings) -> Table {
-    if !findings.are_counted() {
-        return uncounted_table(configuration, findings);
-    }
     let caption = format!(
         "Holders that work for {} and renew, {} times each, in {} runs: renewals due a second, if each lease \
          is renewed every third of its TTL, and those that the client counted; pieces of work done under the \
@@ -349,7 +328,7 @@ fn table(configuration: &Configuration, findings: &Findings) -> Table {
     let mut table = Table::new(caption, &headings);
     for sum in findings.sums() {
         let Sum { cell, runs, lossy } = &sum;
-        let renewals = cell.renewals.unwrap_or_default() as f64;
+        let renewals = cell.renewals as f64;
         table.row([
             cell.system.as_str().to_owned(),
             cell.ttl.to_string(),
@@ -359,33 +338,6 @@ fn table(configuration: &Configuration, findings: &Findings) -> Table {
             cell.done.to_string(),
             cell.lost.to_string(),
             format!("{lossy} of {runs}"),
-            cell.failed.to_string(),
-            format!("{:.1}", sum.seconds()),
-        ]);
-    }
-    table
-}
-
-/// Makes the table of earlier results, which have no counts of renewals.
-fn uncounted_table(configuration: &Configuration, findings: &Findings) -> Table {
-    let caption = format!(
-        "Holders that work for {} and renew, {} times each: pieces of work done under the lease, leases \
-         lost, acquires that failed, and the duration of the run. Renewals due a second, if each lease is \
-         renewed by itself.",
-        configuration.work, configuration.rounds
-    );
-    let mut table =
-        Table::new(caption, &["system", "TTL", "holders", "renewals/s", "done", "lost", "failed", "s"]);
-    for sum in findings.sums() {
-        let cell = &sum.cell;
-        let by_itself = matches!(cell.system, System::Redis | System::Redlock);
-        table.row([
-            cell.system.as_str().to_owned(),
-            cell.ttl.to_string(),
-            cell.holders.to_string(),
-            if by_itself { format!("{:.0}", sum.due()) } else { "–".to_owned() },
-            cell.done.to_string(),
-            cell.lost.to_string(),
             cell.failed.to_string(),
             format!("{:.1}", sum.seconds()),
         ]);

@@ -23,7 +23,7 @@ use std::fmt;
 use std::time::Duration;
 
 use dlock::tls::TlsError;
-use dlock::{Runtime, TokioRuntime, owner_prefix, timeout_at};
+use dlock::{Instant, Runtime, TokioRuntime, owner_prefix, timeout_at};
 use serde::{Serialize, Serializer};
 
 use crate::place::Place;
@@ -39,6 +39,9 @@ use wire::Wire;
 
 /// The timeout of one reading of a server, and of one change.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time after [`TIMEOUT`] in which a client says why it has failed.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// A lock and its servers.
 #[derive(Clone)]
@@ -285,7 +288,7 @@ impl Servers {
             (System::Redis, several @ 2..) => return Err(OperateError::OneServer(several)),
             (System::Redis | System::Redlock, _) => Link::Redis(redis::Nodes::new(&wire, &target)),
             (System::Etcd, _) => {
-                let opened = within(&runtime, &target, etcd::Cluster::connect(wire, &target)).await?;
+                let opened = within(&runtime, &target, |_| etcd::Cluster::connect(wire, &target)).await?;
                 Link::Etcd(Box::new(opened))
             }
             (System::Zookeeper, _) => Link::ZooKeeper(zookeeper::Ensemble::new(wire, &target)),
@@ -307,8 +310,10 @@ impl Servers {
         let Self { runtime, target, link } = self;
         let state = match link {
             Link::Redis(nodes) => State::Servers(nodes.read(target).await?),
-            Link::Etcd(cluster) => State::Queue(within(runtime, target, cluster.read(target)).await?),
-            Link::ZooKeeper(ensemble) => State::Queue(within(runtime, target, ensemble.read(target)).await?),
+            Link::Etcd(cluster) => State::Queue(within(runtime, target, |_| cluster.read(target)).await?),
+            Link::ZooKeeper(ensemble) => {
+                State::Queue(within(runtime, target, |deadline| ensemble.read(target, deadline)).await?)
+            }
         };
         Ok(Inspection {
             key: target.names.name().to_owned(),
@@ -326,11 +331,12 @@ impl Servers {
         let (at, deleting) = match (link, claim) {
             (Link::Redis(nodes), _) => return nodes.clear(target, holder).await,
             (Link::Etcd(cluster), Some(claim)) => {
-                (claim.name.clone(), within(runtime, target, cluster.delete(target, claim)).await)
+                (claim.name.clone(), within(runtime, target, |_| cluster.delete(target, claim)).await)
             }
-            (Link::ZooKeeper(ensemble), Some(claim)) => {
-                (claim.name.clone(), within(runtime, target, ensemble.delete(claim)).await)
-            }
+            (Link::ZooKeeper(ensemble), Some(claim)) => (
+                claim.name.clone(),
+                within(runtime, target, |deadline| ensemble.delete(claim, deadline)).await,
+            ),
             (_, None) => return Vec::new(),
         };
         let outcome = deleting.unwrap_or_else(|error| Deleted::Failed(error.to_string()));
@@ -373,14 +379,17 @@ impl Holder {
     }
 }
 
-/// Waits for a step of a cluster's client for at most [`TIMEOUT`].
-async fn within<T>(
+/// Waits for a step of a cluster's client, which is given its deadline: [`TIMEOUT`] from now.
+///
+/// A client that ends at its deadline says why nobody answered. So it gets [`GRACE`] to say it.
+async fn within<T, S: Future<Output = Result<T, String>>>(
     runtime: &TokioRuntime,
     target: &Target,
-    step: impl Future<Output = Result<T, String>>,
+    step: impl FnOnce(Instant) -> S,
 ) -> Result<T, OperateError> {
     let unread = |reason| OperateError::Unread { server: target.place.addresses.join(","), reason };
-    match timeout_at(runtime, runtime.now() + TIMEOUT, step).await {
+    let deadline = runtime.now() + TIMEOUT;
+    match timeout_at(runtime, deadline + GRACE, step(deadline)).await {
         Ok(done) => done.map_err(unread),
         Err(_) => Err(unread(format!("no answer within {} s", TIMEOUT.as_secs()))),
     }

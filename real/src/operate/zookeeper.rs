@@ -30,10 +30,10 @@ impl Ensemble {
     }
 
     /// Reads the queue, as the leader has it when the call begins, and then the connections of its sessions.
-    pub(super) async fn read(&self, target: &Target) -> Result<Queue, String> {
+    pub(super) async fn read(&self, target: &Target, deadline: Instant) -> Result<Queue, String> {
         let queue = target.names.zookeeper_queue(&target.place.root);
-        self.client.sync(&queue, self.deadline()).await.map_err(told)?;
-        let names = match self.client.children(&queue, self.deadline()).await {
+        self.client.sync(&queue, deadline).await.map_err(told)?;
+        let names = match self.client.children(&queue, deadline).await {
             Ok(children) => children.names,
             Err(Error::NoNode { .. }) => Vec::new(),
             Err(error) => return Err(told(error)),
@@ -45,7 +45,7 @@ impl Ensemble {
                 continue;
             };
             let path = format!("{queue}/{name}");
-            match self.client.data(&path, self.deadline()).await {
+            match self.client.data(&path, deadline).await {
                 Ok((data, stat)) => claims.push((number, claim(path, &data, &stat, number))),
                 // It ended since the names were read.
                 Err(Error::NoNode { .. }) => {}
@@ -67,9 +67,9 @@ impl Ensemble {
     }
 
     /// Deletes the node of a claim, if its data has the same version. No other node ever gets its name.
-    pub(super) async fn delete(&self, claim: &Claim) -> Result<Deleted, String> {
+    pub(super) async fn delete(&self, claim: &Claim, deadline: Instant) -> Result<Deleted, String> {
         let version = i32::try_from(claim.version).ok();
-        match self.client.delete(&claim.path.0, version, self.deadline()).await {
+        match self.client.delete(&claim.path.0, version, deadline).await {
             Ok(()) => Ok(Deleted::Done),
             Err(Error::NoNode { .. } | Error::BadVersion { .. }) => Ok(Deleted::Changed),
             Err(error) => Err(told(error)),
@@ -78,11 +78,7 @@ impl Ensemble {
 
     /// Ends the tool's session. If that fails, it ends by itself.
     pub(super) async fn close(self) {
-        let _ = self.client.close(self.deadline()).await;
-    }
-
-    fn deadline(&self) -> Instant {
-        self.wire.now() + TIMEOUT
+        let _ = self.client.close(self.wire.now() + TIMEOUT).await;
     }
 }
 

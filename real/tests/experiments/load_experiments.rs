@@ -124,15 +124,6 @@ fn fairness_distinguishes_queues_from_unordered_locks() {
     assert!(!is_expected_with(3, "inversions", 4), "40 in a thousand are more than meet in a millisecond");
     assert!(!is_expected_with(0, "inversions", 0), "who polls is not served in order");
     assert!(!is_expected_with(4, "unserved", 2), "the load must be served");
-    // Earlier results are of a load that was not served, and are judged by that.
-    let earlier = |findings: &mut Value| {
-        quiet(findings);
-        for arm in findings["arms"].as_array_mut().unwrap() {
-            arm.as_object_mut().unwrap().remove("all");
-            arm["inversions"] = (10 * arm["inversions"].as_u64().unwrap()).into();
-        }
-    };
-    assert!(ran.is_expected_after(5, earlier));
 }
 
 #[test]
@@ -250,11 +241,6 @@ fn the_price_of_safety_is_measured_for_each_kind_of_servers() {
         findings["updates"][3]["audited"] = 0.into();
     };
     assert!(!ran.is_expected_after(10, does_not_check));
-    let earlier = |findings: &mut Value| {
-        quiet(findings);
-        findings.as_object_mut().unwrap().remove("updates");
-    };
-    assert!(ran.is_expected_after(10, earlier));
 }
 
 #[test]
@@ -312,14 +298,6 @@ fn conditional_updates_and_a_lock_serve_the_same_contenders() {
         findings["points"][7]["runs"][0]["updates_per_second"] = 0.1.into();
     };
     assert!(!ran.is_expected_after(11, overlaps), "a run in which it serves less is a reason to doubt");
-    // Earlier results are of one run a point.
-    let earlier = |findings: &mut Value| {
-        quiet(findings);
-        for point in findings["points"].as_array_mut().unwrap() {
-            point.as_object_mut().unwrap().remove("runs");
-        }
-    };
-    assert!(ran.is_expected_after(11, earlier));
 }
 
 #[test]

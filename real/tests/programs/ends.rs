@@ -294,6 +294,27 @@ fn a_load_that_gets_a_signal_reports_and_frees_its_locks() {
 }
 
 #[test]
+fn a_load_of_tasks_that_gets_a_signal_stops_its_work() {
+    let site = Site::new();
+    for (primitive, begun) in
+        [("single-flight", "computation_started"), ("cron:100ms", "task_started"), ("jobs", "task_started")]
+    {
+        let (name, servers) = (primitive.replace(':', "-"), site.redis.address());
+        let history = site.file(&format!("{name}.jsonl"));
+        let mut command = real(&["contend", "--servers", &servers, "--for", "10m", "--rate", "50"]);
+        command.args(["--primitive", primitive, "--work", "1h", "--contenders", "2", "--history", &history]);
+        let mut load = Running::start(site.stage.directory(), &name, &mut command);
+        eventually("the work begins", || {
+            fs::read_to_string(&history).ok().filter(|events| events.contains(begun))
+        });
+        load.signal(Signal::INT);
+        // The work would take an hour.
+        let (code, printed) = load.end();
+        assert!(code == Some(130) && printed.contains("interrupted after "), "{primitive}: {printed}");
+    }
+}
+
+#[test]
 fn a_load_that_serves_nobody_is_no_success() {
     let site = Site::new();
     let key = LockKey::new("contend", "0").unwrap();

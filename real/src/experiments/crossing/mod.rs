@@ -8,7 +8,6 @@
 //! Sources: "distributed-coordination-part-018", section 22, "Database Optimistic Lock Alternative"; the lab
 //! text, section 10.
 
-mod earlier;
 mod point;
 mod section;
 mod updates;
@@ -37,22 +36,12 @@ pub struct Crossing;
 pub struct Configuration {
     contenders: Vec<u64>,
     /// Further numbers of contenders, for work that waits: it takes no processor.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     waiting_contenders: Vec<u64>,
     ttl: Span,
     lasts: Span,
     /// Runs of each point.
-    #[serde(default = "once", skip_serializing_if = "is_once")]
     runs: u32,
     works: Vec<Work>,
-}
-
-const fn once() -> u32 {
-    1
-}
-
-fn is_once(runs: &u32) -> bool {
-    *runs == once()
 }
 
 /// The work between the read of a row and its update.
@@ -67,9 +56,8 @@ struct Work {
 /// The raw findings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Findings {
-    /// The processors of the machine, if known: earlier results have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cores: Option<usize>,
+    /// The processors of the machine.
+    cores: usize,
     points: Vec<Point>,
 }
 
@@ -124,15 +112,11 @@ impl Experiment for Crossing {
                 }
             }
         }
-        Ok(Findings { cores: Some(Machine::this().cores), points })
+        Ok(Findings { cores: Machine::this().cores, points })
     }
 
     fn section(configuration: &Configuration, findings: &Findings) -> Section {
-        if findings.points.iter().all(|point| point.runs.is_empty()) {
-            earlier::section(configuration, findings)
-        } else {
-            section::section(configuration, findings)
-        }
+        section::section(configuration, findings)
     }
 }
 

@@ -21,8 +21,6 @@ pub(super) struct Point {
     pub(super) p99_ms: f64,
     /// Works that were done in vain, for each success: the median over the runs.
     pub(super) in_vain: f64,
-    /// Earlier results have none: they are of one run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) runs: Vec<Run>,
 }
 

@@ -139,12 +139,12 @@ fn why(configuration: &Configuration, findings: &Findings) -> Vec<String> {
         works.any(|work| configuration.crossing(findings, *work).is_some() == crosses)
     };
     let waiting = any(false, false).then(|| WAITING.to_owned());
-    let cores = findings.cores.filter(|_| any(true, true));
-    let computing = cores.map(|cores| {
+    let computing = any(true, true).then(|| {
         format!(
             "Work that computes has a crossing because the contenders outnumber the processors, of which this \
-             machine has {cores}: works in vain take the time of the one that wins. With more processors the \
-             crossing comes at more contenders: its number holds for this machine alone."
+             machine has {}: works in vain take the time of the one that wins. With more processors the \
+             crossing comes at more contenders: its number holds for this machine alone.",
+            findings.cores
         )
     });
     waiting.into_iter().chain(computing).collect()
@@ -222,7 +222,7 @@ fn waits_table(configuration: &Configuration, findings: &Findings, work: Work) -
 }
 
 /// Draws the works that compute, or those that wait; `None` if there are none.
-pub(super) fn figure(configuration: &Configuration, findings: &Findings, computes: bool) -> Option<Figure> {
+fn figure(configuration: &Configuration, findings: &Findings, computes: bool) -> Option<Figure> {
     let works: Vec<_> = configuration.works.iter().filter(|work| work.computes == computes).collect();
     if works.is_empty() {
         return None;

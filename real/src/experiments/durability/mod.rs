@@ -48,8 +48,6 @@ pub struct Configuration {
 pub struct Findings {
     locks: Vec<Measured>,
     writes: Vec<Checked>,
-    /// Earlier results have none.
-    #[serde(default)]
     updates: Vec<Updated>,
 }
 

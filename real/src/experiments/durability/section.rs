@@ -10,7 +10,11 @@ use crate::systems::System;
 
 pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
     let mut section = Section {
-        tables: vec![locks_table(configuration, findings), writes_table(configuration, findings)],
+        tables: vec![
+            locks_table(configuration, findings),
+            writes_table(configuration, findings),
+            updates_table(configuration, findings),
+        ],
         ..Section::default()
     };
     let slower = |than, setting| {
@@ -26,7 +30,7 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
         "every write with a new token was accepted, with the check and without it",
         findings.writes.len() == 4 && findings.writes.iter().all(|checked| checked.writes > 0),
     );
-    expect_of_updates(&mut section, configuration, findings);
+    expect_of_updates(&mut section, findings);
     section.remarks.extend(disk(findings));
     section.remarks.extend(wait(findings));
     section.remarks.extend(members(findings, System::Etcd, Setting::Three));
@@ -37,12 +41,8 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
     section
 }
 
-/// Adds the table of the updates in PostgreSQL and the expectation of them. Earlier results have none.
-fn expect_of_updates(section: &mut Section, configuration: &Configuration, findings: &Findings) {
-    if findings.updates.is_empty() {
-        return;
-    }
-    section.tables.push(updates_table(configuration, findings));
+/// Adds the expectation of the updates in PostgreSQL.
+fn expect_of_updates(section: &mut Section, findings: &Findings) {
     let has_all = |updated: &Updated| {
         let is_checked = (updated.by, updated.fence) == (By::Transaction, Fencing::On);
         updated.updates > 0 && updated.audited == if is_checked { updated.updates } else { 0 }

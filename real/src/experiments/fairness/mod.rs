@@ -8,7 +8,6 @@
 //!
 //! Source: the lab text, section 10, experiment 5.
 
-mod overload;
 mod section;
 
 use std::collections::BTreeMap;
@@ -36,9 +35,8 @@ pub struct Fairness;
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
     systems: Vec<System>,
-    /// Draws the arrivals. Earlier results, of arrivals at even intervals, have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    seed: Option<u64>,
+    /// Draws the arrivals.
+    seed: u64,
     contenders: u64,
     rate: f64,
     work: Span,
@@ -61,10 +59,8 @@ struct Arm {
     served: u64,
     /// Attempts not served by the end.
     unserved: u64,
-    #[serde(default)]
     failed: u64,
     /// The reasons of failures, with their counts.
-    #[serde(default)]
     failures: BTreeMap<String, u64>,
     /// Pairs in which the later attempt was served first.
     inversions: u64,
@@ -76,9 +72,8 @@ struct Arm {
     wait_max_ms: f64,
     /// Over all attempts, unserved ones included.
     wait_all_max_ms: f64,
-    /// The same of other quantiles. Earlier results, of loads that exceeded the capacity, have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    all: Option<Waits>,
+    /// The same of other quantiles.
+    all: Waits,
     /// The numbers of the first attempts served, in the order of their grants.
     order: Vec<u64>,
 }
@@ -112,11 +107,6 @@ impl Experiment for Fairness {
                     .to_owned(),
             ));
         }
-        let Some(seed) = *seed else {
-            return Err(ExperimentError::Pointless(
-                "set a seed of random arrivals: at even intervals nobody waits for another".to_owned(),
-            ));
-        };
         let mut arms = Vec::new();
         for &system in systems {
             let stage = Stage::new()?;
@@ -125,7 +115,7 @@ impl Experiment for Fairness {
             for &polled in ways {
                 let key = if polled { "polled" } else { "called" };
                 let (work, ttl, lasts) = (*work, *ttl, *lasts);
-                let (contenders, rate, arrivals) = (*contenders, *rate, Arrivals::Random { seed });
+                let (contenders, rate, arrivals) = (*contenders, *rate, Arrivals::Random { seed: *seed });
                 let load =
                     HotKey { key, contenders, rate, arrivals, patience: None, work, ttl, lasts, polled };
                 arms.push(Arm::of(system, polled, &load.offer(system, &fleet)?));
@@ -135,10 +125,7 @@ impl Experiment for Fairness {
     }
 
     fn section(configuration: &Configuration, findings: &Findings) -> Section {
-        match findings.below_capacity() {
-            Some(arms) => section::section(configuration, findings, &arms),
-            None => overload::section(findings),
-        }
+        section::section(configuration, findings)
     }
 }
 
@@ -157,12 +144,12 @@ impl Arm {
             wait_p99_ms: millis(&report.acquire_served, 0.99),
             wait_max_ms: millis(&report.acquire_served, 1.0),
             wait_all_max_ms: millis(&report.acquire_all, 1.0),
-            all: Some(Waits {
+            all: Waits {
                 offered: report.offered,
                 p50_ms: millis(&report.acquire_all, 0.5),
                 p99_ms: millis(&report.acquire_all, 0.99),
                 p999_ms: millis(&report.acquire_all, 0.999),
-            }),
+            },
             order: report.grants.iter().map(|(attempt, _)| *attempt).take(SHOWN).collect(),
         }
     }

@@ -7,20 +7,16 @@ use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 /// The load is below the capacity if at most this share of the attempts was not served by its end.
 const UNSERVED: f64 = 0.01;
 
-/// Makes the section; `arms` are those of the findings, with the waits of all attempts.
-pub(super) fn section(
-    configuration: &Configuration,
-    findings: &Findings,
-    arms: &[(&Arm, &Waits)],
-) -> Section {
+/// Makes the section.
+pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
+    let arms = &findings.arms;
     let mut section = Section {
         tables: vec![table(configuration, arms)],
         figures: order_figures(findings).collect(),
         ..Section::default()
     };
-    let is_served =
-        |(arm, all): &(&Arm, &Waits)| arm.unserved as f64 <= UNSERVED * all.offered as f64 && arm.failed == 0;
-    let are_served = arms.iter().all(is_served);
+    let is_served = |arm: &Arm| arm.unserved as f64 <= UNSERVED * arm.all.offered as f64 && arm.failed == 0;
+    let are_served = !arms.is_empty() && arms.iter().all(is_served);
     section.expect(
         "every system served the load: of a hundred attempts at most one was not served by its end",
         are_served,
@@ -28,8 +24,8 @@ pub(super) fn section(
     // tokio's timer counts whole milliseconds: attempts of the same one are sent together.
     let together = configuration.rate;
     let per_thousand = |polls: bool| {
-        let arms = arms.iter().filter(move |(arm, _)| if polls { arm.polls() } else { arm.has_queue() });
-        arms.map(|(arm, _)| arm.overtakings_per_thousand())
+        let arms = arms.iter().filter(move |arm| if polls { arm.polls() } else { arm.has_queue() });
+        arms.map(Arm::overtakings_per_thousand)
     };
     section.expect(
         format!(
@@ -50,21 +46,13 @@ pub(super) fn section(
             configuration.rate, configuration.work
         ));
     }
-    section.remarks.extend(arms.iter().map(|(arm, all)| remark(arm, all)));
+    section.remarks.extend(arms.iter().map(remark));
     section.remarks.extend(failed(findings));
     section
 }
 
-impl Findings {
-    /// Returns the arms with the waits of all attempts; `None` for earlier results, of loads that exceeded
-    /// the capacity.
-    pub(super) fn below_capacity(&self) -> Option<Vec<(&Arm, &Waits)>> {
-        let arms: Option<Vec<_>> = self.arms.iter().map(|arm| Some((arm, arm.all.as_ref()?))).collect();
-        arms.filter(|arms| !arms.is_empty())
-    }
-}
-
-fn remark(arm: &Arm, all: &Waits) -> String {
+fn remark(arm: &Arm) -> String {
+    let all = &arm.all;
     let rarest =
         all.rarest().map_or_else(String::new, |ms| format!(", one in a thousand {ms:.0} ms or more"));
     format!(
@@ -87,7 +75,7 @@ impl Waits {
     }
 }
 
-fn table(configuration: &Configuration, arms: &[(&Arm, &Waits)]) -> Table {
+fn table(configuration: &Configuration, arms: &[Arm]) -> Table {
     let caption = format!(
         "{} attempts a second for {}: overtakings in a thousand grants, the most of one waiter, and the \
          waits of all attempts in ms, from the time at which each was due. Those not served by the end count \
@@ -96,7 +84,8 @@ fn table(configuration: &Configuration, arms: &[(&Arm, &Waits)]) -> Table {
     );
     let headings = ["system", "offered", "unserved", "per 1000", "of one", "p50", "p99", "p99.9", "max"];
     let mut table = Table::new(caption, &headings);
-    for (arm, all) in arms {
+    for arm in arms {
+        let all = &arm.all;
         table.row([
             arm.name(),
             all.offered.to_string(),
@@ -113,12 +102,12 @@ fn table(configuration: &Configuration, arms: &[(&Arm, &Waits)]) -> Table {
 }
 
 /// Describes the failed attempts of each arm.
-pub(super) fn failed(findings: &Findings) -> impl Iterator<Item = String> {
+fn failed(findings: &Findings) -> impl Iterator<Item = String> {
     findings.arms.iter().filter_map(|arm| failures(&arm.name(), &arm.failures))
 }
 
 /// Returns a figure for each arm: in one frame their points would lie on each other.
-pub(super) fn order_figures(findings: &Findings) -> impl Iterator<Item = Figure> {
+fn order_figures(findings: &Findings) -> impl Iterator<Item = Figure> {
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
     findings.arms.iter().map(move |arm| {
         let points =

@@ -70,13 +70,6 @@ fn overtaken(configuration: &Configuration, findings: &Findings) -> String {
     let (pause, all) = (configuration.pause, findings.tally(|_| true));
     let of = |fence| findings.tally(|pause| pause.fence == fence);
     let (off, on) = (of(Fencing::Off), of(Fencing::On));
-    if is_single(configuration, findings) {
-        return format!(
-            "Of the holders that paused for {pause}, {} were overtaken by the next one; fencing refused {} of \
-             their writes, and without it {} stale ones were taken.",
-            all.overlaps, on.refused, off.stale_writes,
-        );
-    }
     let by_ttl = configuration.ttls.iter().map(|&ttl| {
         let Tally { runs, overlaps, .. } = findings.tally(|pause| pause.ttl == ttl);
         format!("with a TTL of {ttl} {overlaps} of {runs}")
@@ -93,12 +86,6 @@ fn overtaken(configuration: &Configuration, findings: &Findings) -> String {
         off.overlaps,
         off.stale_writes,
     )
-}
-
-/// Returns true for earlier results, which have one run with a pause for each system, TTL and arm.
-fn is_single(configuration: &Configuration, findings: &Findings) -> bool {
-    let Configuration { systems, ttls, .. } = configuration;
-    findings.pauses.len() <= systems.len() * ttls.len() * Fencing::BOTH.len()
 }
 
 /// Returns the shortest and the longest TTL.
@@ -164,9 +151,6 @@ fn blocked_table(configuration: &Configuration, findings: &Findings) -> Table {
 }
 
 fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
-    if is_single(configuration, findings) {
-        return single_pause_table(configuration, findings);
-    }
     let caption = format!(
         "The price of a short TTL: a holder that pauses for {} and then writes. Runs with two holders at once \
          (and the share of all possible runs in %: the 95 % interval), with a stale write taken, and with one \
@@ -189,39 +173,6 @@ fn pause_table(configuration: &Configuration, findings: &Findings) -> Table {
                 percent_interval(overlaps, runs),
                 stale_writes.to_string(),
                 refused.to_string(),
-            ]);
-        }
-    }
-    table
-}
-
-/// The table of earlier results.
-fn single_pause_table(configuration: &Configuration, findings: &Findings) -> Table {
-    let caption = format!(
-        "The price of a short TTL: a holder that pauses for {} and then writes.",
-        configuration.pause
-    );
-    let mut table = Table::new(
-        caption,
-        &["system", "TTL", "two holders", "stale, fence off", "stale, fence on", "refused"],
-    );
-    for &system in &configuration.systems {
-        for &ttl in &configuration.ttls {
-            let of = |fence| {
-                findings
-                    .pauses
-                    .iter()
-                    .find(move |pause| pause.system == system && pause.ttl == ttl && pause.fence == fence)
-            };
-            let stale = |fence| of(fence).map_or(0, |pause| pause.outcome.count(VerdictKind::StaleWrite));
-            let overlap = of(Fencing::On).is_some_and(|pause| pause.outcome.has(VerdictKind::Overlap));
-            table.row([
-                system.as_str().to_owned(),
-                ttl.to_string(),
-                if overlap { "yes" } else { "no" }.to_owned(),
-                stale(Fencing::Off).to_string(),
-                stale(Fencing::On).to_string(),
-                of(Fencing::On).map_or(0, |pause| pause.outcome.refused.len()).to_string(),
             ]);
         }
     }

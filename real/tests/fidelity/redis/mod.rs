@@ -34,7 +34,7 @@ fn redis_answers_alike() {
     let tally = Tally::default();
     compare_all(
         "redis",
-        1000,
+        700,
         scripts,
         |script| run(script, servers, &tally),
         (&tally, templates::kinds().chain(lua::kinds())),
@@ -51,7 +51,7 @@ fn valkey_answers_alike() {
     let tally = Tally::default();
     let commands = ["DELIFEQ", "SET", "EXEC"].into_iter().chain(lua::ASKING).chain(fields::names());
     let kinds = commands.filter(|name| *name != "OBJECT").map(str::to_owned);
-    compare_all("valkey", 750, valkey_scripts, |script| run(script, servers, &tally), (&tally, kinds));
+    compare_all("valkey", 500, valkey_scripts, |script| run(script, servers, &tally), (&tally, kinds));
 }
 
 /// A command added to the simulated Valkey must be compared, too.
@@ -95,7 +95,7 @@ fn redis_channels_answer_alike() {
     let tally = Tally::default();
     compare_all(
         "redis_channels",
-        750,
+        500,
         channels::scripts,
         |script| channels::run(script, servers, &tally),
         (&tally, channels::KINDS.map(str::to_owned)),
@@ -111,7 +111,7 @@ fn redis_events_come_alike() {
     let tally = Tally::default();
     compare_all(
         "redis_events",
-        750,
+        500,
         events::scripts,
         |script| events::run(script, servers, &tally),
         (&tally, events::kinds()),
@@ -129,7 +129,7 @@ fn redis_monitors_see_alike() {
     let tally = Tally::default();
     compare_all(
         "redis_monitors",
-        750,
+        500,
         monitor::scripts,
         |script| monitor::run(script, servers, &tally),
         (&tally, monitor::KINDS.map(str::to_owned)),

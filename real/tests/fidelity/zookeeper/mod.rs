@@ -19,6 +19,6 @@ fn zookeeper_answers_alike() {
     let simulated = lab::serve::host_zookeeper(ZooKeeper::TICK, ZooKeeper::SESSION_TIMEOUTS).unwrap();
     let servers = Servers::connect(live.address().parse().unwrap(), simulated.address());
     let tally = Tally::default();
-    compare("zookeeper", 500, scripts(), |script| servers.run(script, &tally));
+    compare("zookeeper", 350, scripts(), |script| servers.run(script, &tally));
     tally.require(KINDS.map(str::to_owned));
 }
