@@ -131,13 +131,11 @@ impl Results<'_> {
         let points: Vec<_> = points.iter().filter(|point| point["contenders"] == 200).collect();
         let offered = points.first()?["offered_per_second"].as_f64()?;
         let work = points.first()?["work"].as_str()?;
-        let is_between = points.iter().any(|point| point["p99_between_ms"].is_array());
-        let sure = if is_between { " (with the interval of 95 %)" } else { "" };
         let answers: Vec<_> = points.iter().filter_map(|point| of(point)).collect();
         let changes = self.changes(work)?;
         Some(format!(
-            "{}{sure}, with {offered:.0} attempts a second and work of {work}; sections exclude each other, \
-             so the limit is 1 / (work + change to the next holder), and a change takes {changes}",
+            "{} (with the interval of 95 %), with {offered:.0} attempts a second and work of {work}; sections \
+             exclude each other, so the limit is 1 / (work + change to the next holder), and a change takes {changes}",
             answers.join(", ")
         ))
     }

@@ -8,6 +8,8 @@ use crate::systems::System;
 const FALL: f64 = 1.05;
 /// The share of a difference that one cause must explain.
 const EXPLAINED: f64 = 0.5;
+/// The fewest changes whose means say something.
+const ENOUGH: u64 = 30;
 
 /// Why a short wait on etcd may take long.
 ///
@@ -30,11 +32,10 @@ pub(super) fn fall(points: &[&Point]) -> Option<String> {
     if last.served_per_second * FALL >= best.served_per_second {
         return None;
     }
-    let part = |point: &Point| {
-        let changes = Changes::sum(&point.changes?);
-        Some(Part { served_per_second: point.served_per_second, changes })
+    let part = |point: &Point| Part {
+        served_per_second: point.served_per_second,
+        changes: Changes::sum(&point.changes),
     };
-    let why = part(best).zip(part(last)).map(|(best, last)| cause(points, best, last));
     Some(format!(
         "On {} with work of {}, {} contenders were served {:.1} a second, and {} only {:.1}: {:.1}, \
          {:.1} and {:.1} in the three thirds of the load, in which {} attempts failed. A release took \
@@ -51,31 +52,30 @@ pub(super) fn fall(points: &[&Point]) -> Option<String> {
         last.failed,
         last.release_p50_ms,
         best.release_p50_ms,
-        why.unwrap_or_default(),
+        cause(points, part(best), part(last)),
     ))
 }
 
 /// Explains why a load beyond the capacity served less in its last third than in its first, if it did.
-/// Earlier results lack the counts for it.
 pub(super) fn falls_within(points: &[&Point]) -> Vec<String> {
     let fell = |point: &&&Point| {
         point.is_full() && point.served_last_per_second * FALL < point.served_first_per_second
     };
     let words = |point: &&Point| {
-        let [first, _, last] = point.changes?;
+        let [first, _, last] = point.changes;
         let (from, to) = (point.served_first_per_second, point.served_last_per_second);
         let (first, last) =
             (Part { served_per_second: from, changes: first }, Part { served_per_second: to, changes: last });
-        Some(format!(
+        format!(
             "On {} with work of {} and {} contenders, {from:.1} a second were served in the first third of \
              the load, and {to:.1} in the last.{}",
             point.system.as_str(),
             point.work,
             point.contenders,
             cause(points, first, last),
-        ))
+        )
     };
-    points.iter().filter(fell).filter_map(words).collect()
+    points.iter().filter(fell).map(words).collect()
 }
 
 /// Says by how much a change to the next holder took longer, and what that consists of.
@@ -84,6 +84,13 @@ fn cause(points: &[&Point], before: Part, after: Part) -> String {
         return String::new();
     }
     let (old, new) = (before.changes, after.changes);
+    let fewest = old.count.min(new.count);
+    if fewest < ENOUGH {
+        // Who polls is not woken: no change is counted.
+        let is_told = old.count.max(new.count) > 0;
+        let words = format!(" {fewest} changes to a holder that had waited are too few to tell why.");
+        return if is_told { words } else { String::new() };
+    }
     let grown_ms = 1e3 / after.served_per_second - 1e3 / before.served_per_second;
     let late_ms = new.late_ms - old.late_ms;
     let (wake_ms, request_ms) = (new.wake_ms - old.wake_ms, new.request_ms - old.request_ms);
@@ -152,5 +159,11 @@ mod tests {
         let unknown = cause(&[], before, part(100.0, [2.1, 1.1, 0.1], 1));
         assert!(unknown.ends_with("the cause is not known."), "{unknown}");
         assert_eq!(cause(&[], before, part(0.0, [0.0; 3], 0)), "");
+        let of = |count| Part { changes: Changes { count, ..Changes::default() }, served_per_second: 1.0 };
+        assert_eq!(
+            cause(&[], of(1200), of(4)),
+            " 4 changes to a holder that had waited are too few to tell why."
+        );
+        assert_eq!(cause(&[], of(0), of(0)), "");
     }
 }

@@ -32,8 +32,7 @@ pub(super) struct Point {
     pub(super) p99_ms: f64,
     pub(super) p999_ms: f64,
     /// Between which the p99 of all possible attempts is, with a confidence of 95 %, in milliseconds; `None`
-    /// if the attempts are too few to say so. Earlier results have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// if the attempts are too few to say so.
     pub(super) p99_between_ms: Option<(f64, f64)>,
     /// The mean over the attempts that were served.
     pub(super) mean_ms: f64,
@@ -45,9 +44,8 @@ pub(super) struct Point {
     pub(super) failed: u64,
     /// The reasons of failures, with their counts.
     pub(super) failures: BTreeMap<String, u64>,
-    /// The changes of holders in each third of the load. Earlier results have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) changes: Option<[Changes; 3]>,
+    /// The changes of holders in each third of the load.
+    pub(super) changes: [Changes; 3],
 }
 
 impl Point {
@@ -75,7 +73,7 @@ impl Point {
             first_abandoned_s: report.first_abandoned.map(|after| after.as_secs_f64()),
             failed: report.failed,
             failures: report.failures.clone(),
-            changes: Some(Changes::of_thirds(&report.handovers, load.lasts.0)),
+            changes: Changes::of_thirds(&report.handovers, load.lasts.0),
         }
     }
 
@@ -145,7 +143,7 @@ mod tests {
             first_abandoned_s: None,
             failed: 0,
             failures: BTreeMap::new(),
-            changes: None,
+            changes: Changes::of_thirds(&[], Duration::from_secs(3)),
         }
     }
 

@@ -19,10 +19,7 @@ const OBJECTIVE: u64 = 200;
 
 pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
     let mut section = Section {
-        tables: [below_table(findings), beyond_table(configuration, findings)]
-            .into_iter()
-            .chain(changes_table(findings))
-            .collect(),
+        tables: vec![below_table(findings), beyond_table(configuration, findings), changes_table(findings)],
         figures: figures(configuration, findings),
         ..Section::default()
     };
@@ -88,24 +85,21 @@ fn deviation(points: &[&Point]) -> Option<String> {
     let most = unlike.into_iter().max_by(|one, next| ratio(one).total_cmp(&ratio(next)))?;
     let Point { system, work, contenders, mean_ms, p99_ms, .. } = most.point;
     let why = if *system == System::Etcd { ETCD_LATE } else { "" };
-    let counts = most.point.changes.map_or_else(String::new, |changes| {
-        let late = Changes::sum(&changes);
-        format!(" {}.", late.late_words())
-    });
+    let counts = Changes::sum(&most.point.changes).late_words();
     Some(format!(
         "On {} with work of {work} and {contenders} contenders the mean latency was {mean_ms:.1} ms (p99 \
-         {p99_ms:.1} ms), and the model predicts {:.1} ms.{counts}{why}",
+         {p99_ms:.1} ms), and the model predicts {:.1} ms. {counts}.{why}",
         system.as_str(),
         most.model_ms,
     ))
 }
 
-/// Says which durations of work have no p99.9, and why. Earlier results don't.
+/// Says which durations of work have no p99.9, and why.
 fn untold(configuration: &Configuration, findings: &Findings) -> Vec<String> {
     let words = |loads: &Loads| {
         let is_below = |point: &&Point| point.work == loads.work && !point.is_full();
         let below: Vec<_> = findings.points.iter().filter(is_below).collect();
-        if below.iter().any(|point| point.attempts >= ENOUGH || point.changes.is_none()) {
+        if below.iter().any(|point| point.attempts >= ENOUGH) {
             return None;
         }
         let most = below.into_iter().max_by(|a, b| a.offered_per_second.total_cmp(&b.offered_per_second))?;

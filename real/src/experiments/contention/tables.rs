@@ -87,9 +87,8 @@ pub(super) fn beyond_table(configuration: &Configuration, findings: &Findings) -
     table
 }
 
-/// Shows the changes of holders under the loads beyond the capacity; `None` for earlier results, which have
-/// none.
-pub(super) fn changes_table(findings: &Findings) -> Option<Table> {
+/// Shows the changes of holders under the loads beyond the capacity.
+pub(super) fn changes_table(findings: &Findings) -> Table {
     let caption = format!(
         "The same loads: changes from a holder to one that had waited. From the call of the release to the \
          end of the next holder's wait (wake) and from there to its grant (request), means in ms; how often \
@@ -111,11 +110,8 @@ pub(super) fn changes_table(findings: &Findings) -> Option<Table> {
         "late, young",
     ];
     let mut table = Table::new(caption, &headings);
-    let mut is_empty = true;
     for point in findings.points.iter().filter(|point| point.is_full()) {
-        let Some(changes) = &point.changes else { continue };
-        let changes = Changes::sum(changes);
-        is_empty = false;
+        let changes = Changes::sum(&point.changes);
         table.row([
             point.system.as_str().to_owned(),
             point.work.to_string(),
@@ -129,5 +125,5 @@ pub(super) fn changes_table(findings: &Findings) -> Option<Table> {
             changes.late_young.to_string(),
         ]);
     }
-    (!is_empty).then_some(table)
+    table
 }
