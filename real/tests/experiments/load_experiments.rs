@@ -313,12 +313,6 @@ fn holders_that_renew_keep_their_leases_beyond_the_ttl() {
         assert!((2 * holders..=6 * holders).contains(&renewals), "{cell}");
     }
     assert!(words(&ran).contains("tasks of one process with one thread"), "{}", ran.printed);
-    let uncounted = |findings: &mut Value| {
-        for cell in findings["cells"].as_array_mut().unwrap() {
-            cell.as_object_mut().unwrap().remove("renewals");
-        }
-    };
-    assert!(ran.is_expected_after(13, uncounted));
     let loses = |findings: &mut Value| {
         (findings["cells"][0]["done"], findings["cells"][0]["lost"]) = (1.into(), 1.into());
     };
