@@ -9,7 +9,7 @@ const FALL: f64 = 1.05;
 /// The share of a difference that one cause must explain.
 const EXPLAINED: f64 = 0.5;
 /// The fewest changes whose means say something.
-const ENOUGH: u64 = 30;
+const CHANGES_MIN: u64 = 30;
 
 /// Why a short wait on etcd may take long.
 ///
@@ -85,8 +85,8 @@ fn cause(points: &[&Point], before: Part, after: Part) -> String {
     }
     let (old, new) = (before.changes, after.changes);
     let fewest = old.count.min(new.count);
-    if fewest < ENOUGH {
-        // Who polls is not woken: no change is counted.
+    if fewest < CHANGES_MIN {
+        // Waiters of Redlock poll and are not woken, so none of their changes is counted.
         let is_told = old.count.max(new.count) > 0;
         let words = format!(" {fewest} changes to a holder that had waited are too few to tell why.");
         return if is_told { words } else { String::new() };
