@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::arms::{note, title};
 use super::results::{Results, Row};
 use super::slice::Scenario;
-use super::targets::{REDIS, Target, is_rate_tie, overlap};
+use super::targets::{REDIS, Target, is_p50_tie, is_rate_tie};
 
 impl Results {
     /// Returns the tables in Markdown.
@@ -60,7 +60,7 @@ fn table(rows: &[Row]) -> String {
         let ratio = row.per_second / ours.per_second;
         let tie = |is_tie| if is_tie && row.peer != ours.peer { " (tie)" } else { "" };
         let rate_tie = tie(is_rate_tie(row, ours));
-        let p50_tie = tie(overlap(row.acquire_p50_quartiles_ns, ours.acquire_p50_quartiles_ns));
+        let p50_tie = tie(is_p50_tie((row, ours)));
         let _ = match is_timed {
             true => writeln!(
                 text,

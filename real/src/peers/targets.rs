@@ -82,7 +82,11 @@ impl Results {
             let raw = self.row(Scenario::Uncontended, RAW_EVALSHA).map(of);
             let socket = self.row(Scenario::Uncontended, RAW_SOCKET).map(of);
             let sleepy = self.row(Scenario::Uncontended, SLEEPY).map(of);
-            let peers = self.others(Scenario::Uncontended, 1).map(of).reduce(f64::min);
+            // The peer that sets the bound: a tie with another says nothing.
+            let peer =
+                self.others(Scenario::Uncontended, 1).min_by(|one, other| of(one).total_cmp(&of(other)));
+            let is_tie =
+                is_median && self.row(Scenario::Uncontended, REDIS).zip(peer).is_some_and(is_p50_tie);
             let demand = |what: &str| format!("Redis, acquire {name}, nobody contends: {what}");
             // The raw call sleeps until its answer arrives; the row "never polling" shows what the lock adds
             // to it.
@@ -96,7 +100,8 @@ impl Results {
                 }
                 targets.push(by_crate);
             }
-            targets.push(at_most(demand("ahead of every peer"), ours, peers, 1.0));
+            let ahead = at_most(demand("ahead of every peer"), ours, peer.map(of), 1.0);
+            targets.push(Target { is_tie, ..ahead });
         }
         let p99 = self.row(Scenario::Uncontended, REDIS).map(|row| row.acquire_p99_ns as f64 / 1000.0);
         targets.push(at_most(
@@ -141,7 +146,9 @@ impl Results {
             1.0 / (self.configuration.work_ms as f64 / 1000.0 + calls)
         });
         let ours = row(REDIS).map(|row| row.per_second);
-        let others = self.others(Scenario::Hot, *contenders).map(|row| row.per_second);
+        let peer = self
+            .others(Scenario::Hot, *contenders)
+            .max_by(|one, other| one.per_second.total_cmp(&other.per_second));
         let demand = |what| format!("Redis, {contenders} contenders on one key, locks a second: {what}");
         vec![
             at_least(
@@ -150,10 +157,8 @@ impl Results {
                 ceiling.map(|most| most * 0.9),
             ),
             Target {
-                is_tie: row(REDIS).is_some_and(|ours| {
-                    self.others(Scenario::Hot, *contenders).any(|other| is_rate_tie(ours, other))
-                }),
-                ..at_least(demand("ahead of every peer"), ours, others.reduce(f64::max))
+                is_tie: row(REDIS).zip(peer).is_some_and(|(ours, peer)| is_rate_tie(ours, peer)),
+                ..at_least(demand("ahead of every peer"), ours, peer.map(|row| row.per_second))
             },
         ]
     }
@@ -202,8 +207,12 @@ pub(super) fn is_rate_tie(one: &Row, other: &Row) -> bool {
     overlap(one.per_second_quartiles, other.per_second_quartiles)
 }
 
+pub(super) fn is_p50_tie((one, other): (&Row, &Row)) -> bool {
+    overlap(one.acquire_p50_quartiles_ns, other.acquire_p50_quartiles_ns)
+}
+
 /// Returns whether two ranges have a value in common.
-pub(super) fn overlap(one: [f64; 2], other: [f64; 2]) -> bool {
+fn overlap(one: [f64; 2], other: [f64; 2]) -> bool {
     one[0] <= other[1] && other[0] <= one[1]
 }
 
@@ -300,5 +309,23 @@ pub(super) mod tests {
         let mut results = results(19.0);
         results.rows[5].acquire_p50_ns = 113_000;
         assert_eq!(verdicts(&results)[2], Some(false));
+    }
+
+    #[test]
+    fn only_the_peer_that_sets_the_bound_ties() {
+        let ties = |rows: &[Row]| {
+            let mut results = results(19.0);
+            results.rows.extend_from_slice(rows);
+            let targets = results.targets();
+            let every = targets.iter().filter(|target| target.demand.contains("ahead of every peer"));
+            every.map(|target| target.is_tie).collect::<Vec<_>>()
+        };
+        let (free, hot) = ((Scenario::Uncontended, 1), (Scenario::Hot, 200));
+        let peer = |(scenario, contenders), micros, rate| row(scenario, contenders, "rslock", micros, rate);
+        assert_eq!(ties(&[]), [false, false, false]);
+        assert_eq!(ties(&[peer(free, 113, 1.0), peer(hot, 1, 19.1)]), [true, false, true]);
+        // One ties, and another is ahead.
+        let ahead = [peer(free, 113, 1.0), peer(free, 90, 1.0), peer(hot, 1, 19.1), peer(hot, 1, 30.0)];
+        assert_eq!(ties(&ahead), [false, false, false]);
     }
 }
