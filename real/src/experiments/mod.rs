@@ -6,8 +6,7 @@
 //! (2), [`safe_release`] (3), [`contention`] (4), [`fairness`] (5), [`ttl_sweep`] (6), [`ten_million`] (7),
 //! [`renewal`] (8), [`sim_and_live`] (9), [`durability`] (10), [`crossing`] (11), [`skew`] (12) and [`storm`]
 //! (13). They share [`lab`](crate::lab); `page` makes the Markdown pages, of which the first begins with the
-//! lab's `objectives`, from results of `one_machine`, and the table of the guide that answers the lab's
-//! `questions`.
+//! lab's `objectives`, and the table of the guide that answers the lab's `questions`.
 
 mod configuration;
 pub mod contention;
@@ -17,7 +16,6 @@ mod error;
 pub mod fairness;
 mod frame;
 mod objectives;
-mod one_machine;
 mod page;
 pub mod pause_outlives_ttl;
 mod questions;
@@ -34,6 +32,5 @@ pub mod ttl_sweep;
 pub use configuration::Settings;
 pub use error::ExperimentError;
 pub use frame::{Experiment, Registered, Run};
-pub use one_machine::MeasuredError;
 pub use page::{Page, PageError};
 pub use registry::{ALL, find};

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::one_machine::{MeasuredError, OneMachine};
 use super::{ALL, ExperimentError, Registered, objectives, questions};
 use crate::chaos::{self, ChaosPageError};
 use crate::fidelity::{self, FidelityError};
 use crate::lab::fleet::PERSISTENCE;
-use crate::lab::{LabError, keep_text};
+use crate::lab::{LabError, MeasuredError, OneMachine, keep_text};
 use crate::peers::{PeersPageError, stored_page};
 
 /// The names of the pages in their folder.

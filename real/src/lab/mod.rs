@@ -2,7 +2,8 @@
 //! workers and resources (`actors`), the lock servers (`fleet`), an open load on them (`load`), links that
 //! can be cut (`network`), parallel runs (`parallel`), the outcome of a run (`outcome`), its history as a
 //! file (`histories`) and as text (`story`), `statistics`, the counts of the runs of a cell (`tally`) and of
-//! the lock library (`counted`), the [`Machine`] and its [`Software`], and the files of results.
+//! the lock library (`counted`), the [`Machine`] and its [`Software`], the check that results are of
+//! `one_machine`, and the files of results.
 
 pub(crate) mod actors;
 pub(crate) mod counted;
@@ -13,6 +14,7 @@ mod histories;
 pub(crate) mod load;
 mod machine;
 pub(crate) mod network;
+mod one_machine;
 pub(crate) mod outcome;
 pub(crate) mod parallel;
 mod software;
@@ -25,4 +27,6 @@ pub use error::LabError;
 pub use histories::keep_histories;
 pub(crate) use machine::LOAD_MAX;
 pub use machine::Machine;
+pub use one_machine::MeasuredError;
+pub(crate) use one_machine::OneMachine;
 pub use software::Software;

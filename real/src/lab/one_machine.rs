@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::lab::{LOAD_MAX, Machine, Software};
+use super::{LOAD_MAX, Machine, Software};
 
 /// Why results have no place on a page.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +82,7 @@ struct Measured {
 
 /// The machine and the servers of the results read so far.
 #[derive(Default)]
-pub(super) struct OneMachine {
+pub(crate) struct OneMachine {
     /// The machine, and the file that was read first.
     machine: Option<(PathBuf, Machine)>,
     /// The version of each server by its name, and the first file that names it.
@@ -95,7 +95,7 @@ impl OneMachine {
     /// # Errors
     ///
     /// [`MeasuredError`].
-    pub(super) fn add(&mut self, path: &Path, record: &str) -> Result<(), MeasuredError> {
+    pub(crate) fn add(&mut self, path: &Path, record: &str) -> Result<(), MeasuredError> {
         let path = path.to_owned();
         let Measured { machine, software } = match serde_json::from_str(record) {
             Ok(measured) => measured,
