@@ -50,7 +50,7 @@ use crate::tokens::Tokens;
 
 use deployment::Deployment;
 pub use fault::{End, Fault, FaultKind, Holds, Server};
-pub use page::page;
+pub(crate) use page::page;
 pub use plan::{Plan, Planned};
 pub use report::{Count, Report};
 pub use stored::ChaosPageError;

@@ -9,21 +9,22 @@ use history::VerdictKind;
 use super::locks::PERSISTENCE;
 use super::servers_of;
 use super::stored::{ChaosPageError, Stored, StoredNotJudged, read};
-use crate::lab::Machine;
+use crate::lab::{Machine, OneMachine};
 use crate::report::Table;
 use crate::systems::System;
 
 /// The folder, in that of the reports, of the runs of one plan without and with an operator.
 const OPERATOR: &str = "operator";
 
-/// Makes the page from the reports in `folder`; `None` if there is no folder.
+/// Makes the page from the reports in `folder`, which must be of the machine of the results in `machines`;
+/// `None` if there is no folder.
 ///
 /// # Errors
 ///
 /// [`ChaosPageError`].
-pub fn page(folder: &Path) -> Result<Option<String>, ChaosPageError> {
-    let Some(runs) = read(folder, &[])? else { return Ok(None) };
-    let operated = read(&folder.join(OPERATOR), &runs)?.unwrap_or_default();
+pub(crate) fn page(folder: &Path, machines: &mut OneMachine) -> Result<Option<String>, ChaosPageError> {
+    let Some(runs) = read(folder, machines)? else { return Ok(None) };
+    let operated = read(&folder.join(OPERATOR), machines)?.unwrap_or_default();
     Ok(Some(render(&runs, &operated)))
 }
 
@@ -215,10 +216,10 @@ fn head() -> String {
 
 `real chaos` runs workers as processes on live servers and strikes a fault every few seconds
 ([how](live.md#the-long-run)). `cargo run --release -p fencepost-real -- report` makes this page from the reports in
-`real/results/chaos/`, and `report --check` compares the two. Runs were made several at a time: they measure no speed, so
-that neither the load of the machine is judged, nor whether it is that of [the experiments](experiments.md). The last
-column is the longest time in which some worker waited and none was served; jobs are claimed, not requested, and have
-none.
+`real/results/chaos/`, and `report --check` compares the two. All are of the machine of
+[the experiments](experiments.md). Several ran at a time, begun together once it was idle (`tools/long-runs`): they
+measure no speed. The last column is the longest time in which some worker waited and none was served; jobs are claimed,
+not requested, and have none.
 
 The servers are one Redis {persistence}, and a replica of it,
 to which it sends its writes without waiting; {redlock} such Redis without replicas for Redlock; etcd with {etcd} members and
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
 
     const MACHINE: &str = r#"{"cores": 2, "processor": "P", "kernel": "6.1", "memory_mib": 4096,
-        "load_average": 3.5, "build": "release"}"#;
+        "load_average": 0.5, "build": "release"}"#;
     const SOFTWARE: &str = r#"{"commit": "abc", "servers": {"etcd": "3.4.23"}, "crates": {}}"#;
 
     fn report(changes: &str) -> String {
@@ -324,7 +325,7 @@ mod tests {
         for (name, text) in files {
             fs::write(folder.join(name), text).unwrap();
         }
-        let error = page(&folder).unwrap_err().to_string();
+        let error = page(&folder, &mut OneMachine::default()).unwrap_err().to_string();
         fs::remove_dir_all(&folder).unwrap();
         error
     }
@@ -336,17 +337,21 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_two_machines_or_of_a_debug_build_are_refused() {
+    fn runs_of_two_machines_a_busy_one_or_a_debug_build_are_refused() {
         let run = report("");
         let other = run.replace(r#""kernel": "6.1""#, r#""kernel": "6.2""#);
         let error = error_of(&[("a.json", &run), ("b.json", &other)]);
-        assert!(error.contains("b.json: made on another machine") && error.contains("Linux 6.2"), "{error}");
+        let words = "b.json: measured on another machine than ";
+        assert!(error.contains(words) && error.contains("Linux 6.2"), "{error}");
         let error = error_of(&[("a.json", &run), ("operator/b.json", &other)]);
-        assert!(error.contains("operator/b.json: made on another machine"), "{error}");
+        assert!(error.contains(&format!("operator/{words}")), "{error}");
         let error = error_of(&[("debug.json", &run.replace("release", "debug"))]);
-        assert!(error.contains("debug.json: made by a debug build"), "{error}");
+        assert!(error.contains("debug.json: measured by a debug build"), "{error}");
+        let busy = run.replace(r#""load_average": 0.5"#, r#""load_average": 1.5"#);
+        let error = error_of(&[("busy.json", &busy)]);
+        assert!(error.contains("busy.json: measured at a load average of 1.5"), "{error}");
         let page = render(&[serde_json::from_str(&run).unwrap()], &[]);
-        assert!(page.contains("Linux 6.1, load averages from 3.5 to 3.5 at"), "{page}");
+        assert!(page.contains("Linux 6.1, load averages from 0.5 to 0.5 at"), "{page}");
         assert!(page.contains("etcd 3.4.23; commit abc.\n"), "{page}");
         let nowhere = run.replace(&format!(r#""machine": {MACHINE}, "software": {SOFTWARE},"#), "");
         let error = error_of(&[("nowhere.json", &nowhere)]);

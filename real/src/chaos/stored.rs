@@ -9,7 +9,7 @@ use history::VerdictKind;
 use serde::Deserialize;
 
 use super::report::{Count, Report, Since};
-use crate::lab::{Machine, Software};
+use crate::lab::{Machine, MeasuredError, OneMachine, Software};
 use crate::record::Record;
 use crate::tokens::Tokens;
 
@@ -32,31 +32,18 @@ pub enum ChaosPageError {
         /// The error.
         source: serde_json::Error,
     },
-    /// The program was not built for speed.
-    #[error("{}: made by a {build} build; repeat the run with --release", .path.display())]
-    Build {
-        /// The file.
-        path: PathBuf,
-        /// The build profile.
-        build: String,
-    },
-    /// The runs are of two machines.
-    #[error("{}: made on another machine than the runs before: {machine}; repeat all runs on one", .path.display())]
-    Other {
-        /// The file.
-        path: PathBuf,
-        /// Its machine.
-        machine: Box<Machine>,
-    },
+    /// A report does not belong on a page, or not on one with the others.
+    #[error(transparent)]
+    Measured(#[from] MeasuredError),
 }
 
-/// Reads the reports in `folder`, which must be of the machine that the reports `before` are of; `None` if
-/// there is no folder.
+/// Reads the reports in `folder`, which must be of the machine of the results read before; `None` if there is
+/// no folder.
 ///
 /// # Errors
 ///
 /// [`ChaosPageError`].
-pub(super) fn read(folder: &Path, before: &[Stored]) -> Result<Option<Vec<Stored>>, ChaosPageError> {
+pub(super) fn read(folder: &Path, machines: &mut OneMachine) -> Result<Option<Vec<Stored>>, ChaosPageError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| ChaosPageError::File { path, source }
@@ -76,21 +63,10 @@ pub(super) fn read(folder: &Path, before: &[Stored]) -> Result<Option<Vec<Stored
             Ok(run) => run,
             Err(source) => return Err(ChaosPageError::Report { path, source }),
         };
-        belongs(&run.machine, before.iter().chain(&runs).next().map(|first| &first.machine), path)?;
+        machines.add(&path, &text)?;
         runs.push(run);
     }
     Ok(Some(runs))
-}
-
-/// Refuses a run of a debug build, or of another machine than that of the first run.
-fn belongs(machine: &Machine, first: Option<&Machine>, path: PathBuf) -> Result<(), ChaosPageError> {
-    if machine.build != "release" {
-        return Err(ChaosPageError::Build { path, build: machine.build.clone() });
-    }
-    if first.is_some_and(|first| !first.is(machine)) {
-        return Err(ChaosPageError::Other { path, machine: Box::new(machine.clone()) });
-    }
-    Ok(())
 }
 
 /// The parts of a [`Report`] that are on the page.

@@ -110,7 +110,7 @@ impl Page {
             chapters.insert(experiment.number(), chapter);
         }
         files.insert(PAGE.to_owned(), text);
-        if let Some(text) = chaos::page(&results.join(CHAOS))? {
+        if let Some(text) = chaos::page(&results.join(CHAOS), &mut machines)? {
             files.insert(LONG_RUNS.to_owned(), text);
         }
         let comparison = results.join(COMPARISON);
