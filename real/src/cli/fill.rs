@@ -1,6 +1,7 @@
 //! `gen`: fills a server with millions of locks.
 
 use std::error::Error;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use super::{Outcome, print, span, written};
 enum Filled {
     /// One Redis: ten million locks take some 3 GB.
     Redis,
-    /// One etcd: each lease takes about 1 KB of memory, and the database is limited to 2 GB.
+    /// One etcd: a lock with its lease takes some 3 KB of memory, and the database is limited to 2 GB.
     Etcd,
 }
 
@@ -142,7 +143,11 @@ impl Gen {
         let Self { keys, key, seed, ttl, .. } = self;
         let order = EtcdFill { servers, keys, key, seed, ttl, leases };
         let filled = executor.block_on(async {
-            fill_etcd(&TokioRuntime::new(Handle::current()), order, |locks| progress.inc(locks)).await
+            let on_lock = |locks| {
+                progress.inc(locks);
+                ControlFlow::Continue(())
+            };
+            fill_etcd(&TokioRuntime::new(Handle::current()), order, on_lock).await
         })?;
         progress.finish();
         print(&format!(

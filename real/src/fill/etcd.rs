@@ -1,7 +1,7 @@
 //! Fills an etcd with locks, each under a lease of its own or all under one.
 
 use std::cell::Cell;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
 use dlock::{KeyError, LockKey, Runtime};
@@ -57,6 +57,8 @@ pub enum Leases {
 pub struct EtcdFilled {
     /// The order.
     pub fill: EtcdFill,
+    /// The number of locks made: less than ordered if the fill was ended.
+    pub locks: u64,
     /// Growth of the first member's database, in bytes.
     pub database_bytes_added: u64,
     /// The duration.
@@ -80,7 +82,8 @@ pub enum EtcdFillError {
     Nowhere,
 }
 
-/// Fills the etcd; calls `on_lock` for each lock.
+/// Fills the etcd; calls `on_lock` for each lock, with 1. If that breaks, the fill ends with the locks whose
+/// requests are in flight.
 ///
 /// # Errors
 ///
@@ -88,7 +91,7 @@ pub enum EtcdFillError {
 pub async fn fill_etcd(
     runtime: &TokioRuntime,
     fill: EtcdFill,
-    on_lock: impl Fn(u64),
+    on_lock: impl Fn(u64) -> ControlFlow<()>,
 ) -> Result<EtcdFilled, EtcdFillError> {
     if fill.ttl < TTL_MIN {
         return Err(EtcdFillError::Ttl);
@@ -107,10 +110,10 @@ pub async fn fill_etcd(
     let next = Cell::new(0..fill.keys);
     let workers = (0..AT_ONCE.min(fill.keys))
         .map(|_| fill_next(runtime, client.clone(), &fill, (shared, leases), &next, &on_lock));
-    try_join_all(workers).await?;
+    let locks = try_join_all(workers).await?.into_iter().sum();
     let took = runtime.now().saturating_since(begun);
     let after = database_bytes(&mut client).await?;
-    Ok(EtcdFilled { fill, database_bytes_added: after.saturating_sub(before), took })
+    Ok(EtcdFilled { fill, locks, database_bytes_added: after.saturating_sub(before), took })
 }
 
 /// Returns the size of a member's database file in bytes, free pages included.
@@ -128,8 +131,9 @@ async fn fill_next(
     fill: &EtcdFill,
     (shared, leases): (Option<i64>, i64),
     next: &Cell<Range<u64>>,
-    on_lock: &impl Fn(u64),
-) -> Result<(), EtcdFillError> {
+    on_lock: &impl Fn(u64) -> ControlFlow<()>,
+) -> Result<u64, EtcdFillError> {
+    let mut locks = 0;
     while let Some(number) = take(next) {
         let (key, owner) = place(fill, number)?;
         let lease = match shared {
@@ -146,9 +150,13 @@ async fn fill_next(
         let put = || Txn::new().and_then([TxnOp::put(key.as_str(), owner.as_str(), under())]);
         with_retries(runtime, async || client.txn(put()).await.map(|_| ())).await?;
         metrics::counter!(FILLED).increment(1);
-        on_lock(1);
+        locks += 1;
+        if on_lock(1).is_break() {
+            // No worker takes another.
+            next.take();
+        }
     }
-    Ok(())
+    Ok(locks)
 }
 
 /// Grants a lease with this id. If it exists, an earlier request created it and its answer was lost.
@@ -199,12 +207,12 @@ fn seconds(ttl: Duration) -> i64 {
 impl EtcdFilled {
     /// Returns the bytes of the database for each lock.
     pub fn bytes_per_lock(&self) -> f64 {
-        self.database_bytes_added as f64 / self.fill.keys.max(1) as f64
+        self.database_bytes_added as f64 / self.locks.max(1) as f64
     }
 
     /// Returns the locks made a second.
     pub fn per_second(&self) -> f64 {
-        self.fill.keys as f64 / self.took.as_secs_f64().max(f64::EPSILON)
+        self.locks as f64 / self.took.as_secs_f64().max(f64::EPSILON)
     }
 }
 

@@ -33,17 +33,21 @@ impl Machine {
     /// Describes this machine.
     pub fn this() -> Self {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
-        let kib = value_of("/proc/meminfo", "MemTotal")
-            .and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
         let load = read("/proc/loadavg").split(' ').next().and_then(|load| load.parse().ok());
         Self {
             cores: available_parallelism().map_or(1, usize::from),
             processor: value_of("/proc/cpuinfo", "model name").unwrap_or_default(),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-            memory_mib: kib.unwrap_or(0) / 1024,
+            memory_mib: memory_bytes("MemTotal").unwrap_or(0) / 1024 / 1024,
             load_average: load.unwrap_or(0.0),
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
         }
+    }
+
+    /// Returns the memory, in bytes, that processes can still take without swapping; `None` if the kernel does
+    /// not say.
+    pub fn available_bytes() -> Option<u64> {
+        memory_bytes("MemAvailable")
     }
 
     /// Refuses a busy machine.
@@ -73,6 +77,11 @@ impl fmt::Display for Machine {
              the start, {build} build"
         )
     }
+}
+
+fn memory_bytes(name: &str) -> Option<u64> {
+    let kib: u64 = value_of("/proc/meminfo", name)?.split(' ').next()?.parse().ok()?;
+    Some(kib * 1024)
 }
 
 fn value_of(file: &str, name: &str) -> Option<String> {

@@ -1,5 +1,6 @@
 //! The open load and the filling with locks, on live servers.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dlock::TokioRuntime;
@@ -289,7 +290,11 @@ async fn a_filled_etcd_holds_every_lock_with_its_lease() {
         };
         let reported = std::cell::Cell::new(0);
         let mut client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
-        fill_etcd(&runtime, order, |locks| reported.set(reported.get() + locks)).await.unwrap();
+        let on_lock = |locks| {
+            reported.set(reported.get() + locks);
+            ControlFlow::Continue(())
+        };
+        assert_eq!(fill_etcd(&runtime, order, on_lock).await.unwrap().locks, 300);
         assert_eq!(reported.get(), 300);
         let all = etcd_client::GetOptions::new().with_prefix();
         let found = client.get(format!("lock/v1/{key}:"), Some(all)).await.unwrap();

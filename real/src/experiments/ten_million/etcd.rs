@@ -1,8 +1,7 @@
 //! Many locks on etcd: the cost of holding them, how long they stay after their leases have ended, and the
 //! cost of their history.
 
-use std::cell::{Cell, RefCell};
-use std::fs;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dlock::etcd::{Etcd, EtcdOptions};
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Handle};
 
 use super::Configuration;
+use super::gauge::{Gauge, Reached};
 use crate::experiments::ExperimentError;
 use crate::fill::etcd::{EtcdFill, EtcdFilled, Leases, database_bytes, fill_etcd};
 use crate::lab::Machine;
@@ -30,41 +30,18 @@ const SESSION_TTL: Duration = Duration::from_secs(30);
 pub(super) struct Held {
     /// True if all locks share one lease.
     pub(super) is_shared: bool,
-    #[serde(default = "one")]
     pub(super) members: usize,
     pub(super) locks: u64,
+    /// True if the machine's memory ended the fill.
+    pub(super) is_full: bool,
     pub(super) per_second: f64,
     pub(super) database_bytes_per_lock: f64,
     /// Memory of the member that takes most, as counted by the kernel.
     pub(super) memory_bytes_per_lock: f64,
     /// The memory of the machine, in bytes.
-    #[serde(default)]
     pub(super) machine_bytes: u64,
-    /// The same member at a quarter, half and the whole of the fill. Earlier results have none.
-    #[serde(default)]
+    /// The same member during the fill.
     pub(super) reached: Vec<Reached>,
-}
-
-/// The state of a fill when it has made a number of locks.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Reached {
-    pub(super) locks: u64,
-    /// Since the begin of the fill.
-    pub(super) at_s: f64,
-    /// Growth of the member's memory, in bytes.
-    pub(super) memory_bytes: u64,
-}
-
-impl Reached {
-    /// Returns the growth of the memory for each lock, in bytes.
-    pub(super) fn bytes_per_lock(&self) -> f64 {
-        self.memory_bytes as f64 / self.locks.max(1) as f64
-    }
-}
-
-/// Earlier results are of one member.
-fn one() -> usize {
-    1
 }
 
 /// A run in which all leases end.
@@ -72,7 +49,6 @@ fn one() -> usize {
 pub(super) struct Expiry {
     pub(super) locks: u64,
     /// The keys after the fill.
-    #[serde(default)]
     pub(super) filled: u64,
     pub(super) samples: Vec<Left>,
     /// From the end of the last lease until no key was left, in seconds.
@@ -108,70 +84,57 @@ pub(super) struct Growth {
     pub(super) defragmented: u64,
 }
 
-/// Fills an etcd of three members twice: with a lease for each lock, and with one lease for all.
+/// Fills an etcd of three members twice, as far as the machine's memory allows: with a lease for each lock,
+/// and with one lease for all.
 pub(super) fn hold(configuration: &Configuration) -> Result<Vec<Held>, ExperimentError> {
     [Leases::Each, Leases::Shared].into_iter().map(|leases| measure(configuration, leases)).collect()
 }
 
 fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, ExperimentError> {
+    let Configuration { etcd_every, etcd_memory_left, .. } = *configuration;
     let stage = Stage::new()?;
     let mut etcd = EtcdCluster::start(&stage)?;
     let members: Vec<_> = etcd.members.iter_mut().map(|member| member.process().pid()).collect();
-    let grown = grown_since(&members);
-    let keys = configuration.etcd_keys;
-    let (made, samples) = (Cell::new(0_u64), RefCell::new(Vec::new()));
-    let filled = block_on(async {
+    let machine_bytes = Machine::this().memory_mib * 1024 * 1024;
+    let left_bytes = (machine_bytes as f64 * etcd_memory_left) as u64;
+    let (filled, (reached, is_full)) = block_on(async {
         let runtime = TokioRuntime::new(Handle::current());
-        let begun = runtime.now();
-        let on_lock = |locks: u64| {
-            made.set(made.get() + locks);
-            if [keys / 4, keys / 2, keys].contains(&made.get()) {
-                let at_s = runtime.now().saturating_since(begun).as_secs_f64();
-                samples.borrow_mut().push((made.get(), at_s, grown()));
-            }
-        };
-        fill(configuration, &etcd, (leases, configuration.ttl.0), on_lock).await
+        let gauge = Gauge::begin(runtime, &members, etcd_every, left_bytes);
+        let order = order(configuration, &etcd, configuration.etcd_keys);
+        let order = EtcdFill { leases, ttl: configuration.ttl.0, ..order };
+        let filled = fill(order, |locks| gauge.on_locks(locks)).await?;
+        Ok((filled, gauge.end()))
     })?;
-    let grown = grown();
-    // The member that takes most at the end.
-    let (member, most) = grown.into_iter().enumerate().max_by_key(|(_, bytes)| *bytes).unwrap_or_default();
-    let reached = |(locks, at_s, grown): (u64, f64, Vec<u64>)| {
-        let memory_bytes = grown.get(member).copied().unwrap_or_default();
-        Reached { locks, at_s, memory_bytes }
-    };
     Ok(Held {
         is_shared: leases == Leases::Shared,
         members: members.len(),
-        locks: keys,
+        locks: filled.locks,
+        is_full,
         per_second: filled.per_second(),
         database_bytes_per_lock: filled.bytes_per_lock(),
-        memory_bytes_per_lock: most as f64 / keys as f64,
-        machine_bytes: Machine::this().memory_mib * 1024 * 1024,
-        reached: samples.into_inner().into_iter().map(reached).collect(),
+        memory_bytes_per_lock: reached.last().map_or(f64::NAN, Reached::bytes_per_lock),
+        machine_bytes,
+        reached,
     })
 }
 
-/// Returns a function that returns the growth of each process's memory since now, in bytes.
-fn grown_since(processes: &[u32]) -> impl Fn() -> Vec<u64> {
-    let before: Vec<_> = processes.iter().map(|pid| (*pid, resident_bytes(*pid))).collect();
-    move || before.iter().map(|(pid, before)| resident_bytes(*pid).saturating_sub(*before)).collect()
+/// The order to fill an etcd with so many locks, each with a lease that expires.
+fn order(configuration: &Configuration, etcd: &EtcdCluster, keys: u64) -> EtcdFill {
+    EtcdFill {
+        servers: etcd.addresses(),
+        keys,
+        key: KEY.to_owned(),
+        seed: configuration.seed,
+        ttl: configuration.expiry_ttl.0,
+        leases: Leases::Each,
+    }
 }
 
 /// Fills the etcd; calls `on_lock` for each lock.
 async fn fill(
-    configuration: &Configuration,
-    etcd: &EtcdCluster,
-    (leases, ttl): (Leases, Duration),
-    on_lock: impl Fn(u64),
+    order: EtcdFill,
+    on_lock: impl Fn(u64) -> ControlFlow<()>,
 ) -> Result<EtcdFilled, ExperimentError> {
-    let order = EtcdFill {
-        servers: etcd.addresses(),
-        keys: configuration.etcd_keys,
-        key: KEY.to_owned(),
-        seed: configuration.seed,
-        ttl,
-        leases,
-    };
     let runtime = TokioRuntime::new(Handle::current());
     fill_etcd(&runtime, order, on_lock).await.map_err(|error| failed(&error))
 }
@@ -186,7 +149,8 @@ pub(super) fn expire(configuration: &Configuration) -> Result<Expiry, Experiment
             |error: etcd_client::Error| ExperimentError::Failed(format!("the etcd failed: {error}"));
         let runtime = TokioRuntime::new(Handle::current());
         let ttl = configuration.expiry_ttl.0;
-        fill(configuration, &etcd, (Leases::Each, ttl), |_| ()).await?;
+        let order = order(configuration, &etcd, configuration.etcd_expiry_keys);
+        let locks = fill(order, |_| ControlFlow::Continue(())).await?.locks;
         let ended = runtime.now() + ttl;
         let mut client = Client::connect(etcd.addresses(), None).await.map_err(etcd_failed)?;
         let filled = count(&mut client).await.map_err(etcd_failed)?;
@@ -199,7 +163,7 @@ pub(super) fn expire(configuration: &Configuration) -> Result<Expiry, Experiment
             let is_over = at_s >= configuration.expiry_timeout.0.as_secs_f64();
             if keys == 0 || is_over {
                 let reclaimed_after_s = (keys == 0).then_some(at_s);
-                return Ok(Expiry { locks: configuration.etcd_keys, filled, samples, reclaimed_after_s });
+                return Ok(Expiry { locks, filled, samples, reclaimed_after_s });
             }
             runtime.sleep_until(runtime.now() + configuration.every.0).await;
         }
@@ -253,14 +217,6 @@ async fn take_turns(members: &[String], rounds: u64) -> Result<(), ExperimentErr
 async fn revision(client: &mut Client) -> Result<i64, etcd_client::Error> {
     let answer = client.get("nothing", None).await?;
     Ok(answer.header().map_or(0, etcd_client::ResponseHeader::revision))
-}
-
-/// Returns the resident memory of a process; zero if the kernel does not report it.
-fn resident_bytes(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T, ExperimentError>>) -> Result<T, ExperimentError> {

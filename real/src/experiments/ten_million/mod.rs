@@ -3,13 +3,14 @@
 //! On Redis (`redis.rs`): the memory of a lock, with a fence counter for each lock and with shared counters;
 //! and the time from the end of a lease until its memory is reclaimed. Redis removes an expired key when a
 //! client reads it (lazily) and by sampling in the background (actively); until then the key counts in
-//! `dbsize` and `used_memory`. On etcd (`etcd.rs`): leases, keys, the time
-//! until ended leases are removed, and the growth of the database, which keeps all revisions until it is
-//! compacted.
+//! `dbsize` and `used_memory`. On etcd (`etcd.rs`): leases, keys, as many as the machine's memory holds; the
+//! time until ended leases are removed, and the growth of the database, which keeps all revisions until it
+//! is compacted.
 //!
 //! Source: the lab text, section 10, experiment 7.
 
 mod etcd;
+mod gauge;
 mod redis;
 mod section;
 
@@ -37,7 +38,13 @@ pub struct Configuration {
     expiry_ttl: Span,
     every: Span,
     expiry_timeout: Span,
+    /// The most locks that the etcd is filled with, and the locks between two samples of its memory.
     etcd_keys: u64,
+    etcd_every: u64,
+    /// The share of the machine's memory at which the fill ends: so much is left.
+    etcd_memory_left: f64,
+    /// The locks whose expiry is measured.
+    etcd_expiry_keys: u64,
     etcd_rounds: u64,
 }
 
@@ -47,9 +54,7 @@ pub struct Findings {
     memory: Vec<Memory>,
     expiry: Vec<Curve>,
     etcd: Vec<Held>,
-    /// Earlier results have none.
-    #[serde(default)]
-    etcd_expiry: Option<Expiry>,
+    etcd_expiry: Expiry,
     growth: Growth,
 }
 
@@ -64,12 +69,17 @@ impl Experiment for TenMillion {
     const COMMITTED: &'static str = include_str!("../../../experiments/7.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let numbers =
-            [configuration.keys, configuration.shards, configuration.etcd_keys, configuration.etcd_rounds];
+        let Configuration { keys, shards, etcd_keys, etcd_every, etcd_expiry_keys, etcd_rounds, .. } =
+            *configuration;
+        let numbers = [keys, shards, etcd_keys, etcd_every, etcd_expiry_keys, etcd_rounds];
         if numbers.contains(&0) || configuration.every.0.is_zero() {
-            return Err(ExperimentError::Pointless(
-                "set keys, shards, etcd_keys, etcd_rounds and every above zero".to_owned(),
-            ));
+            let help =
+                "set keys, shards, etcd_keys, etcd_every, etcd_expiry_keys, etcd_rounds and every above zero";
+            return Err(ExperimentError::Pointless(help.to_owned()));
+        }
+        if !(0.0..1.0).contains(&configuration.etcd_memory_left) {
+            let help = "set etcd_memory_left to a share of the machine's memory, from 0 to below 1";
+            return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let arms = [
             (Counters::None, Way::Commands),
@@ -86,7 +96,7 @@ impl Experiment for TenMillion {
             memory,
             expiry,
             etcd: etcd::hold(configuration)?,
-            etcd_expiry: Some(etcd::expire(configuration)?),
+            etcd_expiry: etcd::expire(configuration)?,
             growth: etcd::grow(configuration)?,
         })
     }

@@ -22,7 +22,6 @@ const ASKED: u64 = 1000;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) counters: Counters,
-    #[serde(default)]
     pub(super) way: Way,
     pub(super) locks: u64,
     /// Keys of the server, counters included.
