@@ -49,14 +49,12 @@ pub struct Configuration {
     /// Durations in TTLs.
     pauses: Vec<f64>,
     phases: u32,
-    /// Runs of a write in transit, for each kind of holder in each arm. Earlier results have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    transits: Option<u32>,
+    /// Runs of a write in transit, for each kind of holder in each arm.
+    transits: u32,
     /// Duration in TTLs.
     long_work: f64,
-    /// The number of holders that begin it, each with its own lock. Earlier results have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    holders: Option<u32>,
+    /// The number of holders that begin it, each with its own lock.
+    holders: u32,
     /// The number of times that each holder begins it.
     attempts: u32,
     at_once: usize,
@@ -124,8 +122,7 @@ impl Experiment for RenewalNarrows {
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
         let Configuration { systems, pauses, phases, transits, holders, at_once, .. } = configuration;
-        let is_nothing = *phases == 0 || *transits == Some(0) || *holders == Some(0) || *at_once == 0;
-        if pauses.is_empty() || is_nothing {
+        if pauses.is_empty() || [*phases, *transits, *holders].contains(&0) || *at_once == 0 {
             let help = "set at least one pause, phase, transit and holder, and one run at a time";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
@@ -202,7 +199,7 @@ impl Scene<'_> {
         let runs: Vec<_> = arms
             .as_flattened()
             .iter()
-            .flat_map(|&arm| (0..transits.unwrap_or(1)).map(move |number| (arm, number)))
+            .flat_map(|&arm| (0..transits).map(move |number| (arm, number)))
             .collect();
         in_parallel(&runs, at_once, |&((renewing, fence), number)| self.under_way(renewing, fence, number))
     }
@@ -242,7 +239,7 @@ impl Scene<'_> {
         let run = format!("long-{renewing}");
         let resource = ResourceActor::start(self.stage, &run, Fencing::On.as_str())?;
         let crew = Crew { work: ttl.0.mul_f64(*long_work), ..self.crew(&run, resource.address()) };
-        let (holders, rounds) = (holders.unwrap_or(1).to_string(), attempts.to_string());
+        let (holders, rounds) = (holders.to_string(), attempts.to_string());
         let mut flags = vec!["--contenders", &holders, "--keys", &holders, "--rounds", &rounds];
         if renewing {
             flags.extend(["--renew", CAP]);

@@ -45,7 +45,7 @@ pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Sec
             && under_way(Fencing::On).count() > 0
             && under_way(Fencing::On).all(|run| run.outcome.is_safe() && !run.outcome.refused.is_empty()),
     );
-    section.remarks.extend(configuration.transits.and_then(|_| order(findings)));
+    section.remarks.extend(order(findings));
     expect_of_long_work(&mut section, findings);
     section
 }
@@ -135,9 +135,6 @@ fn pause_table(findings: &Findings) -> Table {
 }
 
 fn under_way_table(configuration: &Configuration, findings: &Findings) -> Table {
-    if configuration.transits.is_none() {
-        return single_under_way_table(findings);
-    }
     let mut table = Table::new(
         "A write is in transit when its holder's host is cut off, and arrives after the next holder is done. \
          Runs in which the resource took it (and the share of all possible runs in %: the 95 % interval), and \
@@ -165,47 +162,26 @@ fn under_way_table(configuration: &Configuration, findings: &Findings) -> Table 
     table
 }
 
-/// The table of earlier results, which have one run for each kind of holder in each arm.
-fn single_under_way_table(findings: &Findings) -> Table {
-    let mut table = Table::new(
-        "A write is in transit when its holder's host is cut off, and arrives after the next holder is done.",
-        &["system", "holder", "fence", "taken", "refused", "stale"],
-    );
-    for UnderWay { system, renewing, fence, outcome } in &findings.under_way {
-        table.row([
-            system.as_str().to_owned(),
-            name(*renewing).to_owned(),
-            fence.as_str().to_owned(),
-            cell(&outcome.accepted),
-            cell(&outcome.refused),
-            outcome.count(VerdictKind::StaleWrite).to_string(),
-        ]);
-    }
-    table
-}
-
 fn long_table(configuration: &Configuration, findings: &Findings) -> Table {
     let Configuration { long_work, attempts, holders, .. } = configuration;
-    let mut caption = format!("Work of {long_work} TTLs, begun {attempts} times.");
-    let mut headings = vec!["system", "holder", "grants", "written", "for nothing"];
-    if let Some(holders) = holders {
-        caption = format!(
+    let mut table = Table::new(
+        format!(
             "Work of {long_work} TTLs, begun {attempts} times by each of {holders} holders, each with its own \
              lock. Grants at which it was written (and the share of all possible grants in %: the 95 % \
              interval), and at which it was done for nothing."
-        );
-        headings.insert(4, "95 %");
-    }
-    let mut table = Table::new(caption, &headings);
+        ),
+        &["system", "holder", "grants", "written", "95 %", "for nothing"],
+    );
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     for LongWork { system, renewing, grants, written, expired } in &findings.long_work {
-        let mut row = vec![system.as_str().to_owned(), name(*renewing).to_owned()];
-        row.extend([grants, written].map(ToString::to_string));
-        if holders.is_some() {
-            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-            row.push(percent_interval(count(*written), count(*grants)));
-        }
-        row.push(expired.to_string());
-        table.row(row);
+        table.row([
+            system.as_str().to_owned(),
+            name(*renewing).to_owned(),
+            grants.to_string(),
+            written.to_string(),
+            percent_interval(count(*written), count(*grants)),
+            expired.to_string(),
+        ]);
     }
     table
 }
