@@ -33,6 +33,7 @@ pub(super) struct Held {
     pub(super) members: usize,
     pub(super) locks: u64,
     /// True if the machine's memory ended the fill.
+    #[serde(default)]
     pub(super) is_full: bool,
     pub(super) per_second: f64,
     pub(super) database_bytes_per_lock: f64,
@@ -40,7 +41,8 @@ pub(super) struct Held {
     pub(super) memory_bytes_per_lock: f64,
     /// The memory of the machine, in bytes.
     pub(super) machine_bytes: u64,
-    /// The same member during the fill.
+    /// The same member during the fill. Earlier results have no samples.
+    #[serde(default)]
     pub(super) reached: Vec<Reached>,
 }
 

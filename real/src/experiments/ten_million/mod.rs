@@ -38,14 +38,22 @@ pub struct Configuration {
     expiry_ttl: Span,
     every: Span,
     expiry_timeout: Span,
-    /// The most locks that the etcd is filled with, and the locks between two samples of its memory.
+    /// The most locks that the etcd is filled with, and the locks between two samples of its memory. Earlier
+    /// results have no samples.
     etcd_keys: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
     etcd_every: u64,
-    /// The share of the machine's memory at which the fill ends: so much is left.
+    /// The share of the machine's memory at which the fill ends: so much is left. Earlier results have none.
+    #[serde(default, skip_serializing_if = "is_default")]
     etcd_memory_left: f64,
-    /// The locks whose expiry is measured.
+    /// The locks whose expiry is measured. In earlier results, as many as the etcd is filled with.
+    #[serde(default, skip_serializing_if = "is_default")]
     etcd_expiry_keys: u64,
     etcd_rounds: u64,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The raw findings.

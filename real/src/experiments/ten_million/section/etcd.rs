@@ -67,7 +67,7 @@ impl Held {
 /// it. Go's collector runs again when the heap has grown to twice of what was alive, so that the memory of a
 /// lock rises and falls while the number of locks doubles. The means of two doublings are compared.
 fn expect_of_growth(section: &mut Section, each: &Held) {
-    if each.locks < LOCKS_MIN {
+    if each.locks < LOCKS_MIN || each.reached.is_empty() {
         return;
     }
     let (before, last) = (each.mean_bytes(0.25, 0.5), each.mean_bytes(0.5, 1.0));
