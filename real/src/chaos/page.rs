@@ -217,9 +217,9 @@ fn head() -> String {
 `real chaos` runs workers as processes on live servers and strikes a fault every few seconds
 ([how](live.md#the-long-run)). `cargo run --release -p fencepost-real -- report` makes this page from the reports in
 `real/results/chaos/`, and `report --check` compares the two. All are of the machine of
-[the experiments](experiments.md). Several ran at a time, begun together once it was idle (`tools/long-runs`): they
-measure no speed. The last column is the longest time in which some worker waited and none was served; jobs are claimed,
-not requested, and have none.
+[the experiments](experiments.md). Several ran at a time, begun together once it was idle (`tools/long-runs`), and kept all
+its cores busy: they measure no speed. The last column is the longest time in which some worker waited and none was
+served; one run alone waits less. Jobs are claimed, not requested, and have none.
 
 The servers are one Redis {persistence}, and a replica of it,
 to which it sends its writes without waiting; {redlock} such Redis without replicas for Redlock; etcd with {etcd} members and
