@@ -44,8 +44,8 @@ impl Machine {
         }
     }
 
-    /// Returns the memory, in bytes, that processes can still take without swapping; `None` if the kernel does
-    /// not say.
+    /// Returns the memory, in bytes, that processes can still take without swapping; `None` if the kernel
+    /// does not say.
     pub fn available_bytes() -> Option<u64> {
         memory_bytes("MemAvailable")
     }
