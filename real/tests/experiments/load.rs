@@ -274,6 +274,29 @@ async fn the_lock_fills_a_server_itself() {
 }
 
 #[tokio::test]
+async fn a_fill_of_etcd_ends_when_it_is_told_to() {
+    let stage = Stage::new().unwrap();
+    let etcd = EtcdCluster::start_one(&stage).unwrap();
+    let order = EtcdFill {
+        servers: etcd.addresses(),
+        keys: 2000,
+        key: "k".to_owned(),
+        seed: 7,
+        ttl: Duration::from_secs(600),
+        leases: Leases::Each,
+    };
+    let reported = std::cell::Cell::new(0);
+    let on_lock = |locks| {
+        reported.set(reported.get() + locks);
+        if reported.get() < 50 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let filled = fill_etcd(&TokioRuntime::new(Handle::current()), order, on_lock).await.unwrap();
+    assert_eq!(filled.locks, reported.get());
+    // Those whose requests were in flight are made.
+    assert!((50..=300).contains(&filled.locks), "{} locks", filled.locks);
+}
+
+#[tokio::test]
 async fn a_filled_etcd_holds_every_lock_with_its_lease() {
     let stage = Stage::new().unwrap();
     let etcd = EtcdCluster::start_one(&stage).unwrap();
