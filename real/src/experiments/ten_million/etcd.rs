@@ -120,7 +120,8 @@ fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, Experi
     })
 }
 
-/// The order to fill an etcd with so many locks, each with a lease that expires.
+/// Returns the order to fill an etcd with `keys` locks, each under a lease of its own that lasts for
+/// `expiry_ttl`.
 fn order(configuration: &Configuration, etcd: &EtcdCluster, keys: u64) -> EtcdFill {
     EtcdFill {
         servers: etcd.addresses(),

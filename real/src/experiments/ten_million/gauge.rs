@@ -44,8 +44,8 @@ pub(super) struct Gauge {
 }
 
 impl Gauge {
-    /// Begins to measure: a sample every so many locks. The fill ends when less than `left_bytes` of the
-    /// machine's memory are available.
+    /// Begins to measure, with a sample after each `every` locks. The fill ends when the machine has less
+    /// than `left_bytes` of memory available.
     pub(super) fn begin(runtime: TokioRuntime, processes: &[u32], every: u64, left_bytes: u64) -> Self {
         let before = processes.iter().map(|pid| (*pid, resident_bytes(*pid))).collect();
         let begun = runtime.now();
