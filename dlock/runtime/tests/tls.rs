@@ -5,14 +5,16 @@
 #[path = "support/certificates.rs"]
 mod certificates;
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use certificates::Authority;
 use dlock_runtime::tls::{
     Identity, TlsAcceptor, TlsConnector, TlsError, TlsOptions, TlsServerOptions, TlsStream,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf, duplex, join, sink};
 
 /// The years of certificates that have expired.
 const PAST: Range<i32> = 2000..2001;
@@ -129,6 +131,27 @@ async fn a_server_without_tls_is_named() {
     far.write_all(b"-ERR unknown command\r\n").await.unwrap();
     let error = connector.connect(near, "redis:6379").await.unwrap_err().to_string();
     assert!(error.contains("does this port speak TLS?"), "{error}");
+}
+
+/// A server that closes with bytes unread resets the connection: its answer may be lost.
+#[tokio::test]
+async fn a_server_that_closes_in_the_handshake_is_named() {
+    for kind in [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset, ErrorKind::BrokenPipe] {
+        let connector = TlsConnector::new(&trusting(&Authority::new("an authority"))).unwrap();
+        let error = connector.connect(join(Broken(kind), sink()), "etcd:2379").await.unwrap_err();
+        assert_eq!(error.kind(), kind);
+        assert!(error.to_string().contains("does this port speak TLS?"), "{error}");
+    }
+}
+
+/// A connection whose reads fail.
+#[derive(Debug)]
+struct Broken(ErrorKind);
+
+impl AsyncRead for Broken {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Err(self.0.into()))
+    }
 }
 
 #[tokio::test]

@@ -16,8 +16,11 @@ pub(super) fn explained(error: io::Error) -> io::Error {
 
 /// As [`explained`], for a handshake.
 pub(super) fn of_handshake(error: io::Error) -> io::Error {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
+        // Which one is luck: a server that closes with bytes unread resets the connection, and its answer may
+        // be lost.
+        UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe => {
             let text = "it closed the connection in the handshake: does this port speak TLS?";
             io::Error::new(error.kind(), text)
         }
