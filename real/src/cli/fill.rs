@@ -143,13 +143,21 @@ impl Gen {
         let Self { keys, key, seed, ttl, .. } = self;
         let order = EtcdFill { servers, keys, key, seed, ttl, leases };
         let filled = executor.block_on(async {
-            let on_lock = |locks| {
+            let on_locks = |locks| {
                 progress.inc(locks);
                 ControlFlow::Continue(())
             };
-            fill_etcd(&TokioRuntime::new(Handle::current()), order, on_lock).await
+            fill_etcd(&TokioRuntime::new(Handle::current()), order, on_locks).await
         })?;
         progress.finish();
+        if let Some(error) = &filled.failed {
+            return Err(format!(
+                "the etcd failed after {} locks: {error}; it refuses writes when its database has reached \
+                 its quota of 2 GB",
+                filled.locks
+            )
+            .into());
+        }
         print(&format!(
             "{keys} locks in {:.1?} ({:.0}/s): the database grew by {} bytes, {:.1} bytes a lock\n",
             filled.took,

@@ -14,11 +14,13 @@ use serde::{Deserialize, Serialize};
 use super::FILLED;
 use dlock::TokioRuntime;
 
-/// Requests in flight: etcd syncs concurrent ones to disk together.
-const AT_ONCE: u64 = 200;
+/// Batches in flight: etcd syncs concurrent requests to disk together.
+const AT_ONCE: u64 = 8;
+/// The locks that one transaction puts: etcd takes at most 128 operations.
+const BATCH: u64 = 32;
 /// Attempts for a request that etcd is too busy for, and the wait before the second; it doubles with each
 /// further one.
-const ATTEMPTS: u32 = 8;
+pub(crate) const ATTEMPTS: u32 = 8;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// gRPC's code for a busy server.
 const UNAVAILABLE: i32 = 14;
@@ -59,6 +61,8 @@ pub struct EtcdFilled {
     pub fill: EtcdFill,
     /// The number of locks made: less than ordered if the fill was ended.
     pub locks: u64,
+    /// The error that ended it, if the etcd did.
+    pub failed: Option<String>,
     /// Growth of the first member's database, in bytes.
     pub database_bytes_added: u64,
     /// The duration.
@@ -68,8 +72,8 @@ pub struct EtcdFilled {
 /// Why the etcd could not be filled.
 #[derive(Debug, thiserror::Error)]
 pub enum EtcdFillError {
-    /// The etcd refused a request, or is gone.
-    #[error("the etcd failed: {0}; it refuses writes when its database has reached its quota of 2 GB")]
+    /// The etcd could not be asked before the fill or after it.
+    #[error("the etcd failed: {0}")]
     Etcd(#[from] Error),
     /// The prefix is no valid key.
     #[error(transparent)]
@@ -82,16 +86,16 @@ pub enum EtcdFillError {
     Nowhere,
 }
 
-/// Fills the etcd; calls `on_lock` for each lock, with 1. If that breaks, the fill ends with the locks whose
-/// requests are in flight.
+/// Fills the etcd; calls `on_locks` with the number of locks made since the call before. If that breaks, or the
+/// etcd refuses a request, the fill ends with the locks whose requests are in flight.
 ///
 /// # Errors
 ///
-/// [`EtcdFillError`]. Locks made until then stay.
+/// [`EtcdFillError`]. An etcd that refuses a request of the fill is none: [`EtcdFilled::failed`] says why.
 pub async fn fill_etcd(
     runtime: &TokioRuntime,
     fill: EtcdFill,
-    on_lock: impl Fn(u64) -> ControlFlow<()>,
+    on_locks: impl Fn(u64) -> ControlFlow<()>,
 ) -> Result<EtcdFilled, EtcdFillError> {
     if fill.ttl < TTL_MIN {
         return Err(EtcdFillError::Ttl);
@@ -107,13 +111,33 @@ pub async fn fill_etcd(
     // Random lease ids, so that no other fill uses them, not even one with the same seed.
     let leases = rand::random::<i64>() & (i64::MAX >> 1);
     let begun = runtime.now();
-    let next = Cell::new(0..fill.keys);
-    let workers = (0..AT_ONCE.min(fill.keys))
-        .map(|_| fill_next(runtime, client.clone(), &fill, (shared, leases), &next, &on_lock));
-    let locks = try_join_all(workers).await?.into_iter().sum();
+    let (next, failed) = (Cell::new(0..fill.keys), Cell::new(None));
+    let work = || async {
+        let mut locks = 0;
+        while let Some(batch) = take(&next) {
+            let count = batch.end - batch.start;
+            match make(runtime, &client, &fill, (shared, leases), batch).await {
+                Ok(()) => locks += count,
+                Err(EtcdFillError::Etcd(error)) => {
+                    next.take();
+                    failed.set(Some(error.to_string()));
+                    break;
+                }
+                Err(other) => return Err(other),
+            }
+            metrics::counter!(FILLED).increment(count);
+            if on_locks(count).is_break() {
+                // No worker takes another batch.
+                next.take();
+            }
+        }
+        Ok(locks)
+    };
+    let locks = try_join_all((0..AT_ONCE).map(|_| work())).await?.into_iter().sum();
     let took = runtime.now().saturating_since(begun);
-    let after = database_bytes(&mut client).await?;
-    Ok(EtcdFilled { fill, locks, database_bytes_added: after.saturating_sub(before), took })
+    let after = with_retries(runtime, async || database_bytes(&mut client).await).await?;
+    let (database_bytes_added, failed) = (after.saturating_sub(before), failed.take());
+    Ok(EtcdFilled { fill, locks, failed, database_bytes_added, took })
 }
 
 /// Returns the size of a member's database file in bytes, free pages included.
@@ -125,38 +149,32 @@ pub async fn database_bytes(client: &mut Client) -> Result<u64, Error> {
     Ok(client.status().await?.db_size().unsigned_abs())
 }
 
-async fn fill_next(
+/// Makes locks, by one transaction for all of them.
+async fn make(
     runtime: &TokioRuntime,
-    mut client: Client,
+    client: &Client,
     fill: &EtcdFill,
     (shared, leases): (Option<i64>, i64),
-    next: &Cell<Range<u64>>,
-    on_lock: &impl Fn(u64) -> ControlFlow<()>,
-) -> Result<u64, EtcdFillError> {
-    let mut locks = 0;
-    while let Some(number) = take(next) {
-        let (key, owner) = place(fill, number)?;
-        let lease = match shared {
-            Some(lease) => lease,
-            None => {
-                let id = leases.saturating_add_unsigned(number + 1);
-                with_retries(runtime, async || grant(&mut client, id, fill.ttl).await).await?;
-                id
-            }
-        };
-        // By a transaction, as the library puts locks: for a plain put, etcd 3.4 iterates over all keys of
-        // the lease (its `checkLeasePuts`), which allowed 50 puts a second with 100,000 keys under one lease.
-        let under = || Some(PutOptions::new().with_lease(lease));
-        let put = || Txn::new().and_then([TxnOp::put(key.as_str(), owner.as_str(), under())]);
-        with_retries(runtime, async || client.txn(put()).await.map(|_| ())).await?;
-        metrics::counter!(FILLED).increment(1);
-        locks += 1;
-        if on_lock(1).is_break() {
-            // No worker takes another.
-            next.take();
-        }
+    batch: Range<u64>,
+) -> Result<(), EtcdFillError> {
+    let id = |number: u64| shared.unwrap_or_else(|| leases.saturating_add_unsigned(number + 1));
+    if shared.is_none() {
+        let granted = batch.clone().map(async |number| {
+            let mut client = client.clone();
+            with_retries(runtime, async || grant(&mut client, id(number), fill.ttl).await).await
+        });
+        try_join_all(granted).await?;
     }
-    Ok(locks)
+    // By a transaction, as the library puts locks: for a plain put, etcd 3.4 iterates over all keys of the
+    // lease (its `checkLeasePuts`), which allowed 50 puts a second with 100,000 keys under one lease.
+    let put = |number| {
+        let (key, owner) = place(fill, number)?;
+        Ok(TxnOp::put(key, owner, Some(PutOptions::new().with_lease(id(number)))))
+    };
+    let puts = batch.map(put).collect::<Result<Vec<_>, KeyError>>()?;
+    let mut client = client.clone();
+    let put = async || client.txn(Txn::new().and_then(puts.clone())).await.map(|_| ());
+    Ok(with_retries(runtime, put).await?)
 }
 
 /// Grants a lease with this id. If it exists, an earlier request created it and its answer was lost.
@@ -168,10 +186,10 @@ async fn grant(client: &mut Client, id: i64, ttl: Duration) -> Result<(), Error>
 }
 
 /// Repeats a request while etcd is too busy. That is safe: each request names what it creates.
-async fn with_retries(
+async fn with_retries<T>(
     runtime: &TokioRuntime,
-    mut request: impl AsyncFnMut() -> Result<(), Error>,
-) -> Result<(), Error> {
+    mut request: impl AsyncFnMut() -> Result<T, Error>,
+) -> Result<T, Error> {
     for attempt in 1..ATTEMPTS {
         match request().await {
             Err(Error::GRpcStatus(status)) if i32::from(status.code()) == UNAVAILABLE => {
@@ -183,11 +201,12 @@ async fn with_retries(
     request().await
 }
 
-fn take(next: &Cell<Range<u64>>) -> Option<u64> {
-    let mut left = next.take();
-    let number = left.next();
-    next.set(left);
-    number
+/// Takes the numbers of the next batch.
+fn take(next: &Cell<Range<u64>>) -> Option<Range<u64>> {
+    let left = next.take();
+    let end = left.end.min(left.start + BATCH);
+    next.set(end..left.end);
+    (left.start < end).then_some(left.start..end)
 }
 
 /// Returns the key in the lock's queue and its value, as [`dlock::etcd`] writes them.

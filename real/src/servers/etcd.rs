@@ -20,6 +20,8 @@ const NEWER_PACKAGE: &str = "etcd-client";
 const LOCAL: &str = "127.0.0.1";
 /// Members send heartbeats twenty times a second; after half a second without a leader they elect one.
 const TIMING: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
+/// Where a load keeps all cores busy for long, heartbeats of a leader that works come later than that.
+const PATIENT: [&str; 4] = ["--heartbeat-interval", "500", "--election-timeout", "5000"];
 
 /// The folder of the data, in that of the member.
 const DATA: &str = "data";
@@ -51,7 +53,18 @@ impl EtcdCluster {
     /// [`ServerError`] says what to do.
     pub fn start(stage: &Stage) -> Result<Self, ServerError> {
         let program = program::find("etcd", PACKAGE)?;
-        on_free_ports(|| Self::on_ports::<3>(stage, &program, free()?, free()?, [None; 3]))
+        on_free_ports(|| Self::on_ports::<3>(stage, &program, free()?, free()?, [None; 3], TIMING))
+    }
+
+    /// As [`EtcdCluster::start`], with members that wait for the leader for 5 s before they elect another: a
+    /// fill with millions of locks keeps all cores busy.
+    ///
+    /// # Errors
+    ///
+    /// As [`EtcdCluster::start`].
+    pub fn start_for_fill(stage: &Stage) -> Result<Self, ServerError> {
+        let program = program::find("etcd", PACKAGE)?;
+        on_free_ports(|| Self::on_ports::<3>(stage, &program, free()?, free()?, [None; 3], PATIENT))
     }
 
     /// Starts a single member on a free port.
@@ -61,7 +74,7 @@ impl EtcdCluster {
     /// As [`EtcdCluster::start`].
     pub fn start_one(stage: &Stage) -> Result<Self, ServerError> {
         let program = program::find("etcd", PACKAGE)?;
-        on_free_ports(|| Self::on_ports::<1>(stage, &program, free()?, free()?, [None]))
+        on_free_ports(|| Self::on_ports::<1>(stage, &program, free()?, free()?, [None], TIMING))
     }
 
     /// As [`EtcdCluster::start_one`], of etcd 3.5, which `tools/test` has fetched.
@@ -71,7 +84,7 @@ impl EtcdCluster {
     /// As [`EtcdCluster::start`].
     pub fn start_newer(stage: &Stage) -> Result<Self, ServerError> {
         let program = newer("etcd")?;
-        on_free_ports(|| Self::on_ports::<1>(stage, &program, free()?, free()?, [None]))
+        on_free_ports(|| Self::on_ports::<1>(stage, &program, free()?, free()?, [None], TIMING))
     }
 
     /// Starts a single member on a free port, with a second one over TLS. Returns it and that port's address.
@@ -114,7 +127,7 @@ impl EtcdCluster {
     /// As [`EtcdCluster::start`].
     pub fn start_at(stage: &Stage, hosts: [&Host; 3]) -> Result<Self, ServerError> {
         let program = program::find("etcd", PACKAGE)?;
-        on_free_ports(|| Self::on_ports::<3>(stage, &program, free()?, free()?, hosts.map(Some)))
+        on_free_ports(|| Self::on_ports::<3>(stage, &program, free()?, free()?, hosts.map(Some), TIMING))
     }
 
     fn on_ports<const N: usize>(
@@ -123,6 +136,7 @@ impl EtcdCluster {
         ports: [u16; N],
         peers: [u16; N],
         hosts: [Option<&Host>; N],
+        timing: [&str; 4],
     ) -> Result<Self, ServerError> {
         let peer_url = |n: usize| url(hosts[n].map_or(LOCAL, Host::address), peers[n]);
         let all: Vec<_> = (0..N).map(|n| format!("etcd-{}={}", n + 1, peer_url(n))).collect();
@@ -141,7 +155,7 @@ impl EtcdCluster {
                 .args(["--listen-client-urls", &listen, "--advertise-client-urls", &client])
                 .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
                 .args(["--initial-cluster", &all])
-                .args(TIMING)
+                .args(timing)
                 .on(hosts[n]);
             let process = stage.spawn(&launch)?;
             members.push(Etcd { process, port, launch, stage: stage.clone() });

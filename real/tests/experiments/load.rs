@@ -273,24 +273,44 @@ async fn the_lock_fills_a_server_itself() {
     }
 }
 
+fn fill_of(etcd: &EtcdCluster, key: &str, keys: u64, leases: Leases) -> EtcdFill {
+    let (servers, key, ttl) = (etcd.addresses(), key.to_owned(), Duration::from_secs(600));
+    EtcdFill { servers, keys, key, seed: 7, ttl, leases }
+}
+
+#[tokio::test]
+async fn a_fill_that_etcd_ends_says_what_it_has_made() {
+    let stage = Stage::new().unwrap();
+    let etcd = EtcdCluster::start_one(&stage).unwrap();
+    let client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
+    // Once some are made, the lease of all locks is revoked.
+    let on_locks = |_| {
+        let mut client = client.clone();
+        tokio::spawn(async move {
+            for lease in client.leases().await.unwrap().leases() {
+                client.lease_revoke(lease.id()).await.ok();
+            }
+        });
+        ControlFlow::Continue(())
+    };
+    let order = fill_of(&etcd, "k", 1_000_000, Leases::Shared);
+    let filled = fill_etcd(&TokioRuntime::new(Handle::current()), order, on_locks).await.unwrap();
+    let reason = filled.failed.unwrap();
+    assert!(reason.contains("requested lease not found"), "{reason}");
+    assert!((1..1_000_000).contains(&filled.locks), "{} locks", filled.locks);
+}
+
 #[tokio::test]
 async fn a_fill_of_etcd_ends_when_it_is_told_to() {
     let stage = Stage::new().unwrap();
     let etcd = EtcdCluster::start_one(&stage).unwrap();
-    let order = EtcdFill {
-        servers: etcd.addresses(),
-        keys: 2000,
-        key: "k".to_owned(),
-        seed: 7,
-        ttl: Duration::from_secs(600),
-        leases: Leases::Each,
-    };
+    let order = fill_of(&etcd, "k", 2000, Leases::Each);
     let reported = std::cell::Cell::new(0);
-    let on_lock = |locks| {
+    let on_locks = |locks| {
         reported.set(reported.get() + locks);
         if reported.get() < 50 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let filled = fill_etcd(&TokioRuntime::new(Handle::current()), order, on_lock).await.unwrap();
+    let filled = fill_etcd(&TokioRuntime::new(Handle::current()), order, on_locks).await.unwrap();
     assert_eq!(filled.locks, reported.get());
     // Those whose requests were in flight are made.
     assert!((50..=300).contains(&filled.locks), "{} locks", filled.locks);
@@ -303,21 +323,14 @@ async fn a_filled_etcd_holds_every_lock_with_its_lease() {
     let runtime = TokioRuntime::new(Handle::current());
     let fills = [(Leases::Each, "each", 300), (Leases::Each, "other", 300), (Leases::Shared, "shared", 1)];
     for (leases, key, granted) in fills {
-        let order = EtcdFill {
-            servers: etcd.addresses(),
-            keys: 300,
-            key: key.to_owned(),
-            seed: 7,
-            ttl: Duration::from_secs(600),
-            leases,
-        };
+        let order = fill_of(&etcd, key, 300, leases);
         let reported = std::cell::Cell::new(0);
         let mut client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
-        let on_lock = |locks| {
+        let on_locks = |locks| {
             reported.set(reported.get() + locks);
             ControlFlow::Continue(())
         };
-        assert_eq!(fill_etcd(&runtime, order, on_lock).await.unwrap().locks, 300);
+        assert_eq!(fill_etcd(&runtime, order, on_locks).await.unwrap().locks, 300);
         assert_eq!(reported.get(), 300);
         let all = etcd_client::GetOptions::new().with_prefix();
         let found = client.get(format!("lock/v1/{key}:"), Some(all)).await.unwrap();

@@ -32,9 +32,8 @@ pub(super) struct Held {
     pub(super) is_shared: bool,
     pub(super) members: usize,
     pub(super) locks: u64,
-    /// True if the machine's memory ended the fill.
     #[serde(default)]
-    pub(super) is_full: bool,
+    pub(super) end: End,
     pub(super) per_second: f64,
     pub(super) database_bytes_per_lock: f64,
     /// Memory of the member that takes most, as counted by the kernel.
@@ -44,6 +43,19 @@ pub(super) struct Held {
     /// The same member during the fill. Earlier results have no samples.
     #[serde(default)]
     pub(super) reached: Vec<Reached>,
+}
+
+/// What ended a fill.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum End {
+    /// All locks were made.
+    #[default]
+    Made,
+    /// The machine had too little memory left.
+    Memory,
+    /// The etcd, with this error.
+    Etcd(String),
 }
 
 /// A run in which all leases end.
@@ -95,7 +107,7 @@ pub(super) fn hold(configuration: &Configuration) -> Result<Vec<Held>, Experimen
 fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, ExperimentError> {
     let Configuration { etcd_every, etcd_memory_left, .. } = *configuration;
     let stage = Stage::new()?;
-    let mut etcd = EtcdCluster::start(&stage)?;
+    let mut etcd = EtcdCluster::start_for_fill(&stage)?;
     let members: Vec<_> = etcd.members.iter_mut().map(|member| member.process().pid()).collect();
     let machine_bytes = Machine::this().memory_mib * 1024 * 1024;
     let left_bytes = (machine_bytes as f64 * etcd_memory_left) as u64;
@@ -107,11 +119,16 @@ fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, Experi
         let filled = fill(order, |locks| gauge.on_locks(locks)).await?;
         Ok((filled, gauge.end()))
     })?;
+    let end = match &filled.failed {
+        Some(error) => End::Etcd(error.clone()),
+        None if is_full => End::Memory,
+        None => End::Made,
+    };
     Ok(Held {
         is_shared: leases == Leases::Shared,
         members: members.len(),
         locks: filled.locks,
-        is_full,
+        end,
         per_second: filled.per_second(),
         database_bytes_per_lock: filled.bytes_per_lock(),
         memory_bytes_per_lock: reached.last().map_or(f64::NAN, Reached::bytes_per_lock),
@@ -133,13 +150,13 @@ fn order(configuration: &Configuration, etcd: &EtcdCluster, keys: u64) -> EtcdFi
     }
 }
 
-/// Fills the etcd; calls `on_lock` for each lock.
+/// Fills the etcd; calls `on_locks` as locks are made.
 async fn fill(
     order: EtcdFill,
-    on_lock: impl Fn(u64) -> ControlFlow<()>,
+    on_locks: impl Fn(u64) -> ControlFlow<()>,
 ) -> Result<EtcdFilled, ExperimentError> {
     let runtime = TokioRuntime::new(Handle::current());
-    fill_etcd(&runtime, order, on_lock).await.map_err(|error| failed(&error))
+    fill_etcd(&runtime, order, on_locks).await.map_err(|error| failed(&error))
 }
 
 /// Fills an etcd of three members with locks that each have a lease, and counts those that are left after
@@ -153,7 +170,11 @@ pub(super) fn expire(configuration: &Configuration) -> Result<Expiry, Experiment
         let runtime = TokioRuntime::new(Handle::current());
         let ttl = configuration.expiry_ttl.0;
         let order = order(configuration, &etcd, configuration.etcd_expiry_keys);
-        let locks = fill(order, |_| ControlFlow::Continue(())).await?.locks;
+        let filled = fill(order, |_| ControlFlow::Continue(())).await?;
+        if let Some(error) = filled.failed {
+            return Err(ExperimentError::Failed(format!("the etcd failed: {error}")));
+        }
+        let locks = filled.locks;
         let ended = runtime.now() + ttl;
         let mut client = Client::connect(etcd.addresses(), None).await.map_err(etcd_failed)?;
         let filled = count(&mut client).await.map_err(etcd_failed)?;

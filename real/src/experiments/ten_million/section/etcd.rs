@@ -1,8 +1,9 @@
 //! etcd in the section of experiment 7.
 
-use super::super::etcd::{Expiry, Held};
+use super::super::etcd::{End, Expiry, Held};
 use super::super::gauge::Reached;
 use super::super::{Configuration, Findings};
+use crate::fill::etcd::ATTEMPTS;
 use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 
 /// The default limit of etcd's database (`--quota-backend-bytes`).
@@ -84,14 +85,16 @@ fn expect_of_growth(section: &mut Section, each: &Held) {
 fn filled(configuration: &Configuration, each: &Held) -> Option<String> {
     let bytes = || each.between(0.25, 1.0).map(Reached::bytes_per_lock);
     let (least, most) = (bytes().reduce(f64::min)?, bytes().reduce(f64::max)?);
-    let end = if each.is_full {
-        let left = 100.0 * configuration.etcd_memory_left;
-        format!(
-            "less than {left} % of the machine's memory, which the {} members share, was left",
-            each.members
-        )
-    } else {
-        "the number to be made was reached".to_owned()
+    let end = match &each.end {
+        End::Made => "the number to be made was reached".to_owned(),
+        End::Memory => {
+            let left = 100.0 * configuration.etcd_memory_left;
+            format!(
+                "less than {left} % of the machine's memory, which the {} members share, was left",
+                each.members
+            )
+        }
+        End::Etcd(error) => format!("the etcd refused a request {ATTEMPTS} times in a row ({error})"),
     };
     Some(format!(
         "The fill with a lease for each lock ended after {} locks and {:.0} minutes, when {end}. From a quarter \
