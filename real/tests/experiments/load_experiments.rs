@@ -158,8 +158,11 @@ fn many_locks_show_memory_and_expiry_for_each_layout() {
     for held in findings["etcd"].as_array().unwrap() {
         let reached = held["reached"].as_array().unwrap();
         let locks: Vec<_> = reached.iter().map(|reached| reached["locks"].as_u64().unwrap()).collect();
-        assert_eq!(locks, [500, 1000, 1500, 2000], "{held}");
-        assert_eq!(held["is_full"], false, "{held}");
+        // A transaction makes 32.
+        let rounded: Vec<_> = locks.iter().map(|locks| locks - locks % 500).collect();
+        assert_eq!(rounded, [500, 1000, 1500, 2000], "{held}");
+        assert!(locks.iter().zip(rounded).all(|(locks, rounded)| locks - rounded < 32), "{held}");
+        assert_eq!(held["end"], "made", "{held}");
     }
     assert!(ran.printed.contains("etcd at a quarter, half and the whole of the fill: "), "{}", ran.printed);
     // As if it had been filled with many, at a constant price of a lock or at a price that grows.

@@ -52,7 +52,7 @@ pub(super) enum End {
     /// All locks were made.
     #[default]
     Made,
-    /// The machine had too little memory left.
+    /// A member took all the memory that was meant for it.
     Memory,
     /// The etcd, with this error.
     Etcd(String),
@@ -98,22 +98,21 @@ pub(super) struct Growth {
     pub(super) defragmented: u64,
 }
 
-/// Fills an etcd of three members twice, as far as the machine's memory allows: with a lease for each lock,
+/// Fills an etcd of three members twice, as far as their memory allows: with a lease for each lock,
 /// and with one lease for all.
 pub(super) fn hold(configuration: &Configuration) -> Result<Vec<Held>, ExperimentError> {
     [Leases::Each, Leases::Shared].into_iter().map(|leases| measure(configuration, leases)).collect()
 }
 
 fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, ExperimentError> {
-    let Configuration { etcd_every, etcd_memory_left, .. } = *configuration;
+    let Configuration { etcd_every, etcd_member_bytes, .. } = *configuration;
     let stage = Stage::new()?;
     let mut etcd = EtcdCluster::start_for_fill(&stage)?;
     let members: Vec<_> = etcd.members.iter_mut().map(|member| member.process().pid()).collect();
     let machine_bytes = Machine::this().memory_mib * 1024 * 1024;
-    let left_bytes = (machine_bytes as f64 * etcd_memory_left) as u64;
     let (filled, (reached, is_full)) = block_on(async {
         let runtime = TokioRuntime::new(Handle::current());
-        let gauge = Gauge::begin(runtime, &members, etcd_every, left_bytes);
+        let gauge = Gauge::begin(runtime, &members, etcd_every, etcd_member_bytes);
         let order = order(configuration, &etcd, configuration.etcd_keys);
         let order = EtcdFill { leases, ttl: configuration.ttl.0, ..order };
         let filled = fill(order, |locks| gauge.on_locks(locks)).await?;

@@ -7,9 +7,7 @@ use std::ops::ControlFlow;
 use dlock::{Instant, Runtime, TokioRuntime};
 use serde::{Deserialize, Serialize};
 
-use crate::lab::Machine;
-
-/// The number of locks between two looks at the machine's memory.
+/// The number of locks between two looks at the memory.
 const LOOK: u64 = 1000;
 
 /// The state of a fill when it has made a number of locks.
@@ -29,14 +27,14 @@ impl Reached {
     }
 }
 
-/// Measures the memory of processes during a fill, and ends the fill when the machine's is used up.
+/// Measures the memory of processes during a fill, and ends the fill when one has used up its own.
 pub(super) struct Gauge {
     runtime: TokioRuntime,
     begun: Instant,
     /// The processes, with the memory of each at the begin.
     before: Vec<(u32, u64)>,
     every: u64,
-    left_bytes: u64,
+    most_bytes: u64,
     locks: Cell<u64>,
     is_full: Cell<bool>,
     /// For each sample the locks, the time, and the growth of each process.
@@ -44,13 +42,13 @@ pub(super) struct Gauge {
 }
 
 impl Gauge {
-    /// Begins to measure, with a sample after each `every` locks. The fill ends when the machine has less
-    /// than `left_bytes` of memory available.
-    pub(super) fn begin(runtime: TokioRuntime, processes: &[u32], every: u64, left_bytes: u64) -> Self {
+    /// Begins to measure, with a sample after each `every` locks. The fill ends when one of the processes takes
+    /// `most_bytes`.
+    pub(super) fn begin(runtime: TokioRuntime, processes: &[u32], every: u64, most_bytes: u64) -> Self {
         let before = processes.iter().map(|pid| (*pid, resident_bytes(*pid))).collect();
         let begun = runtime.now();
         let (locks, is_full, samples) = (Cell::new(0), Cell::new(false), RefCell::new(Vec::new()));
-        Self { runtime, begun, before, every, left_bytes, locks, is_full, samples }
+        Self { runtime, begun, before, every, most_bytes, locks, is_full, samples }
     }
 
     /// Counts locks, each call one or a few; breaks if the memory is used up.
@@ -62,7 +60,7 @@ impl Gauge {
             self.sample();
         }
         if locks / LOOK > before / LOOK
-            && Machine::available_bytes().is_some_and(|bytes| bytes < self.left_bytes)
+            && self.before.iter().any(|(pid, _)| resident_bytes(*pid) >= self.most_bytes)
         {
             self.is_full.set(true);
         }
@@ -104,15 +102,15 @@ fn resident_bytes(pid: u32) -> u64 {
 mod tests {
     use super::*;
 
-    fn gauge(left_bytes: u64) -> Gauge {
+    fn gauge(most_bytes: u64) -> Gauge {
         let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-        Gauge::begin(runtime, &[std::process::id()], 1500, left_bytes)
+        Gauge::begin(runtime, &[std::process::id()], 1500, most_bytes)
     }
 
     #[tokio::test]
     async fn samples_are_taken_at_multiples_and_at_the_end() {
         let (reached, is_full) = {
-            let gauge = gauge(0);
+            let gauge = gauge(u64::MAX);
             assert!((0..4000).all(|_| gauge.on_locks(1).is_continue()));
             gauge.end()
         };
@@ -121,8 +119,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_machine_without_memory_left_ends_the_fill() {
-        let gauge = gauge(u64::MAX);
+    async fn a_process_that_takes_its_memory_ends_the_fill() {
+        let gauge = gauge(1);
         let made = (1..4000).take_while(|_| gauge.on_locks(1).is_continue()).count();
         assert_eq!(made, 999);
         // Requests in flight still make locks.

@@ -3,9 +3,9 @@
 //! On Redis (`redis.rs`): the memory of a lock, with a fence counter for each lock and with shared counters;
 //! and the time from the end of a lease until its memory is reclaimed. Redis removes an expired key when a
 //! client reads it (lazily) and by sampling in the background (actively); until then the key counts in
-//! `dbsize` and `used_memory`. On etcd (`etcd.rs`): leases, keys, as many as the machine's memory holds; the
-//! time until ended leases are removed, and the growth of the database, which keeps all revisions until it
-//! is compacted.
+//! `dbsize` and `used_memory`. On etcd (`etcd.rs`): leases and keys, as many as its memory holds; the time
+//! until ended leases are removed, and the growth of the database, which keeps all revisions until it is
+//! compacted.
 //!
 //! Source: the lab text, section 10, experiment 7.
 
@@ -21,6 +21,7 @@ use self::etcd::{Expiry, Growth, Held};
 use self::redis::{Curve, Memory};
 use super::{Experiment, ExperimentError};
 use crate::fill::{Counters, Way};
+use crate::lab::Machine;
 use crate::report::Section;
 
 /// Experiment 7.
@@ -43,9 +44,9 @@ pub struct Configuration {
     etcd_keys: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     etcd_every: u64,
-    /// The share of the machine's memory at which the fill ends: so much is left. Earlier results have none.
+    /// The memory of each member, in bytes, at which the fill ends. Earlier results have none.
     #[serde(default, skip_serializing_if = "is_default")]
-    etcd_memory_left: f64,
+    etcd_member_bytes: u64,
     /// The locks whose expiry is measured. In earlier results, as many as the etcd is filled with.
     #[serde(default, skip_serializing_if = "is_default")]
     etcd_expiry_keys: u64,
@@ -77,17 +78,21 @@ impl Experiment for TenMillion {
     const COMMITTED: &'static str = include_str!("../../../experiments/7.toml");
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
-        let Configuration { keys, shards, etcd_keys, etcd_every, etcd_expiry_keys, etcd_rounds, .. } =
-            *configuration;
-        let numbers = [keys, shards, etcd_keys, etcd_every, etcd_expiry_keys, etcd_rounds];
+        let Configuration { keys, shards, etcd_keys, etcd_every, etcd_expiry_keys, .. } = *configuration;
+        let Configuration { etcd_member_bytes, etcd_rounds, .. } = *configuration;
+        let numbers = [keys, shards, etcd_keys, etcd_every, etcd_member_bytes, etcd_expiry_keys, etcd_rounds];
         if numbers.contains(&0) || configuration.every.0.is_zero() {
-            let help =
-                "set keys, shards, etcd_keys, etcd_every, etcd_expiry_keys, etcd_rounds and every above zero";
+            let help = "set keys, shards, etcd_keys, etcd_every, etcd_member_bytes, etcd_expiry_keys, \
+                        etcd_rounds and every above zero";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
-        if !(0.0..1.0).contains(&configuration.etcd_memory_left) {
-            let help = "set etcd_memory_left to a share of the machine's memory, from 0 to below 1";
-            return Err(ExperimentError::Pointless(help.to_owned()));
+        let (members, free) = (etcd_member_bytes.saturating_mul(3), Machine::available_bytes());
+        if free.is_some_and(|free| free < members) {
+            let help = format!(
+                "set etcd_member_bytes to less than a third of {} bytes, which this machine has available",
+                free.unwrap_or(0)
+            );
+            return Err(ExperimentError::Pointless(help));
         }
         let arms = [
             (Counters::None, Way::Commands),

@@ -88,11 +88,8 @@ fn filled(configuration: &Configuration, each: &Held) -> Option<String> {
     let end = match &each.end {
         End::Made => "the number to be made was reached".to_owned(),
         End::Memory => {
-            let left = 100.0 * configuration.etcd_memory_left;
-            format!(
-                "less than {left} % of the machine's memory, which the {} members share, was left",
-                each.members
-            )
+            let bytes = configuration.etcd_member_bytes as f64;
+            format!("a member took {:.1} GB of memory, as much as each was to have", bytes / 1e9)
         }
         End::Etcd(error) => format!("the etcd refused a request {ATTEMPTS} times in a row ({error})"),
     };
