@@ -86,8 +86,8 @@ pub enum EtcdFillError {
     Nowhere,
 }
 
-/// Fills the etcd; calls `on_locks` with the number of locks made since the call before. If that breaks, or the
-/// etcd refuses a request, the fill ends with the locks whose requests are in flight.
+/// Fills the etcd; calls `on_locks` with the number of locks made since the call before. If that breaks, or
+/// the etcd refuses a request, the fill ends with the locks whose requests are in flight.
 ///
 /// # Errors
 ///

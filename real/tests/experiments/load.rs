@@ -6,7 +6,7 @@ use std::time::Duration;
 use dlock::TokioRuntime;
 use dlock::etcd::{Etcd, EtcdOptions};
 use dlock::redis::{Redis as Backend, RedisOptions};
-use dlock::{Lock, LockKey, Options, TryAcquireError};
+use dlock::{Lock, LockKey, Options, Runtime, TryAcquireError};
 use real::contend::{Arm, Arrivals, Load, LoadError, contend};
 use real::fill::etcd::{EtcdFill, Leases, fill_etcd};
 use real::fill::{Counters, Fill, FillError, Way, fill};
@@ -283,10 +283,11 @@ async fn a_fill_that_etcd_ends_says_what_it_has_made() {
     let stage = Stage::new().unwrap();
     let etcd = EtcdCluster::start_one(&stage).unwrap();
     let client = etcd_client::Client::connect(etcd.addresses(), None).await.unwrap();
+    let runtime = TokioRuntime::new(Handle::current());
     // Once some are made, the lease of all locks is revoked.
     let on_locks = |_| {
         let mut client = client.clone();
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             for lease in client.leases().await.unwrap().leases() {
                 client.lease_revoke(lease.id()).await.ok();
             }
@@ -294,7 +295,7 @@ async fn a_fill_that_etcd_ends_says_what_it_has_made() {
         ControlFlow::Continue(())
     };
     let order = fill_of(&etcd, "k", 1_000_000, Leases::Shared);
-    let filled = fill_etcd(&TokioRuntime::new(Handle::current()), order, on_locks).await.unwrap();
+    let filled = fill_etcd(&runtime, order, on_locks).await.unwrap();
     let reason = filled.failed.unwrap();
     assert!(reason.contains("requested lease not found"), "{reason}");
     assert!((1..1_000_000).contains(&filled.locks), "{} locks", filled.locks);

@@ -42,8 +42,8 @@ pub(super) struct Gauge {
 }
 
 impl Gauge {
-    /// Begins to measure, with a sample after each `every` locks. The fill ends when one of the processes takes
-    /// `most_bytes`.
+    /// Begins to measure, with a sample after each `every` locks. The fill ends when one of the processes
+    /// takes `most_bytes`.
     pub(super) fn begin(runtime: TokioRuntime, processes: &[u32], every: u64, most_bytes: u64) -> Self {
         let before = processes.iter().map(|pid| (*pid, resident_bytes(*pid))).collect();
         let begun = runtime.now();
