@@ -20,7 +20,7 @@ const NEWER_PACKAGE: &str = "etcd-client";
 const LOCAL: &str = "127.0.0.1";
 /// Members send heartbeats twenty times a second; after half a second without a leader they elect one.
 const TIMING: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
-/// Where a load keeps all cores busy for long, heartbeats of a leader that works come later than that.
+/// Where a load keeps all cores busy for long, heartbeats of a leader that works may come later than that.
 const PATIENT: [&str; 4] = ["--heartbeat-interval", "500", "--election-timeout", "5000"];
 
 /// The folder of the data, in that of the member.

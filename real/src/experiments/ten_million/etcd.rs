@@ -45,7 +45,7 @@ pub(super) struct Held {
     pub(super) reached: Vec<Reached>,
 }
 
-/// What ended a fill.
+/// The reason why a fill ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum End {
@@ -98,8 +98,8 @@ pub(super) struct Growth {
     pub(super) defragmented: u64,
 }
 
-/// Fills an etcd of three members twice, as far as their memory allows: with a lease for each lock,
-/// and with one lease for all.
+/// Fills an etcd of three members twice, as far as their memory allows: with a lease for each lock, and
+/// with one lease for all.
 pub(super) fn hold(configuration: &Configuration) -> Result<Vec<Held>, ExperimentError> {
     [Leases::Each, Leases::Shared].into_iter().map(|leases| measure(configuration, leases)).collect()
 }
