@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
-use dlock::{KeyError, LockKey, Runtime};
+use dlock::{Instant, KeyError, LockKey, Runtime};
 use etcd_client::{Client, Error, LeaseGrantOptions, PutOptions, Txn, TxnOp};
 use futures_util::future::try_join_all;
 use rand_chacha::ChaCha8Rng;
@@ -50,6 +50,9 @@ pub struct EtcdFill {
 pub enum Leases {
     /// A lease for each lock, as with etcd's Lock service and a session for each claim.
     Each,
+    /// A lease for each lock, granted for what is left of the TTL since the fill began, in whole seconds: all
+    /// end within about one second.
+    Together,
     /// One lease for all locks, as a client of [`dlock::etcd`] has.
     Shared,
 }
@@ -81,6 +84,9 @@ pub enum EtcdFillError {
     /// The TTL is too short for etcd.
     #[error("the TTL is too short: etcd counts leases in seconds, set --ttl to at least {TTL_MIN:?}")]
     Ttl,
+    /// Leases that were to end together would end before the last is granted.
+    #[error("{0:?} are too short to grant all leases that are to end then: set a longer TTL or fewer locks")]
+    Late(Duration),
     /// No address is given.
     #[error("no member to fill: give --servers")]
     Nowhere,
@@ -105,18 +111,19 @@ pub async fn fill_etcd(
     metrics::describe_counter!(FILLED, "Locks that were filled in");
     let before = database_bytes(&mut client).await?;
     let shared = match fill.leases {
-        Leases::Each => None,
+        Leases::Each | Leases::Together => None,
         Leases::Shared => Some(client.lease_grant(seconds(fill.ttl), None).await?.id()),
     };
-    // Random lease ids, so that no other fill uses them, not even one with the same seed.
-    let leases = rand::random::<i64>() & (i64::MAX >> 1);
     let begun = runtime.now();
+    // Random lease ids, so that no other fill uses them, not even one with the same seed.
+    let first = rand::random::<i64>() & (i64::MAX >> 1);
+    let grants = Grants { shared, first, end: begun + fill.ttl };
     let (next, failed) = (Cell::new(0..fill.keys), Cell::new(None));
     let work = || async {
         let mut locks = 0;
         while let Some(batch) = take(&next) {
             let count = batch.end - batch.start;
-            match make(runtime, &client, &fill, (shared, leases), batch).await {
+            match make(runtime, &client, &fill, &grants, batch).await {
                 Ok(()) => locks += count,
                 Err(EtcdFillError::Etcd(error)) => {
                     next.take();
@@ -149,19 +156,47 @@ pub async fn database_bytes(client: &mut Client) -> Result<u64, Error> {
     Ok(client.status().await?.db_size().unsigned_abs())
 }
 
+/// The leases of a fill.
+struct Grants {
+    /// The id of the only one, if all locks share it.
+    shared: Option<i64>,
+    /// The others' ids are above this.
+    first: i64,
+    /// The time at which [`Leases::Together`] end.
+    end: Instant,
+}
+
+impl Grants {
+    /// Returns the id of a lock's lease.
+    fn id(&self, number: u64) -> i64 {
+        self.shared.unwrap_or_else(|| self.first.saturating_add_unsigned(number + 1))
+    }
+
+    /// Returns the TTL of a lease that is granted now.
+    fn ttl(&self, fill: &EtcdFill, now: Instant) -> Result<Duration, EtcdFillError> {
+        let left = self.end.saturating_since(now);
+        match fill.leases {
+            Leases::Each | Leases::Shared => Ok(fill.ttl),
+            Leases::Together if left < TTL_MIN => Err(EtcdFillError::Late(fill.ttl)),
+            Leases::Together => Ok(left),
+        }
+    }
+}
+
 /// Makes locks, by one transaction for all of them.
 async fn make(
     runtime: &TokioRuntime,
     client: &Client,
     fill: &EtcdFill,
-    (shared, leases): (Option<i64>, i64),
+    grants: &Grants,
     batch: Range<u64>,
 ) -> Result<(), EtcdFillError> {
-    let id = |number: u64| shared.unwrap_or_else(|| leases.saturating_add_unsigned(number + 1));
-    if shared.is_none() {
+    let id = |number| grants.id(number);
+    if grants.shared.is_none() {
+        let ttl = grants.ttl(fill, runtime.now())?;
         let granted = batch.clone().map(async |number| {
             let mut client = client.clone();
-            with_retries(runtime, async || grant(&mut client, id(number), fill.ttl).await).await
+            with_retries(runtime, async || grant(&mut client, id(number), ttl).await).await
         });
         try_join_all(granted).await?;
     }
@@ -239,21 +274,33 @@ impl EtcdFilled {
 mod tests {
     use super::*;
 
+    fn order(seed: u64, leases: Leases) -> EtcdFill {
+        let (servers, key, ttl) = (Vec::new(), "account".to_owned(), Duration::from_secs(60));
+        EtcdFill { servers, keys: 10, key, seed, ttl, leases }
+    }
+
     #[test]
     fn a_seed_gives_the_same_locks_in_any_order() {
-        let fill = |seed| EtcdFill {
-            servers: Vec::new(),
-            keys: 10,
-            key: "account".to_owned(),
-            seed,
-            ttl: Duration::from_secs(60),
-            leases: Leases::Each,
-        };
+        let fill = |seed| order(seed, Leases::Each);
         let one = place(&fill(1), 7).unwrap();
         assert_eq!(one, place(&fill(1), 7).unwrap());
         assert!(one.0.starts_with("lock/v1/account:7/") && one.0.ends_with(&one.1), "{one:?}");
         assert_ne!(one.1, place(&fill(1), 8).unwrap().1);
         assert_ne!(one.1, place(&fill(2), 7).unwrap().1);
+    }
+
+    #[test]
+    fn leases_that_end_together_are_granted_for_what_is_left() {
+        let of = |leases, at_s| {
+            let (fill, begun) = (order(1, leases), Instant::from_nanos(5_000_000_000));
+            let grants = Grants { shared: None, first: 0, end: begun + fill.ttl };
+            let ttl = grants.ttl(&fill, begun + Duration::from_secs(at_s));
+            ttl.map(|ttl| ttl.as_secs()).map_err(|error| error.to_string())
+        };
+        assert_eq!((of(Leases::Each, 0), of(Leases::Each, 59)), (Ok(60), Ok(60)));
+        assert_eq!((of(Leases::Together, 0), of(Leases::Together, 59)), (Ok(60), Ok(1)));
+        let late = of(Leases::Together, 60).unwrap_err();
+        assert!(late.contains("60s are too short to grant all leases"), "{late}");
     }
 
     #[tokio::test]

@@ -322,7 +322,8 @@ async fn a_filled_etcd_holds_every_lock_with_its_lease() {
     let stage = Stage::new().unwrap();
     let etcd = EtcdCluster::start_one(&stage).unwrap();
     let runtime = TokioRuntime::new(Handle::current());
-    let fills = [(Leases::Each, "each", 300), (Leases::Each, "other", 300), (Leases::Shared, "shared", 1)];
+    let fills =
+        [(Leases::Each, "each", 300), (Leases::Together, "together", 300), (Leases::Shared, "shared", 1)];
     for (leases, key, granted) in fills {
         let order = fill_of(&etcd, key, 300, leases);
         let reported = std::cell::Cell::new(0);

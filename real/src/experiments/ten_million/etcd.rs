@@ -58,7 +58,7 @@ pub(super) enum End {
     Etcd(String),
 }
 
-/// A run in which all leases end.
+/// A run in which all leases end within about one second.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Expiry {
     pub(super) locks: u64,
@@ -113,8 +113,7 @@ fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, Experi
     let (filled, (reached, is_full)) = block_on(async {
         let runtime = TokioRuntime::new(Handle::current());
         let gauge = Gauge::begin(runtime, &members, etcd_every, etcd_member_bytes);
-        let order = order(configuration, &etcd, configuration.etcd_keys);
-        let order = EtcdFill { leases, ttl: configuration.ttl.0, ..order };
+        let order = order(configuration, &etcd, configuration.etcd_keys, leases);
         let filled = fill(order, |locks| gauge.on_locks(locks)).await?;
         Ok((filled, gauge.end()))
     })?;
@@ -136,16 +135,16 @@ fn measure(configuration: &Configuration, leases: Leases) -> Result<Held, Experi
     })
 }
 
-/// Returns the order to fill an etcd with `keys` locks, each under a lease of its own that lasts for
-/// `expiry_ttl`.
-fn order(configuration: &Configuration, etcd: &EtcdCluster, keys: u64) -> EtcdFill {
+/// Returns the order to fill an etcd with `keys` locks.
+fn order(configuration: &Configuration, etcd: &EtcdCluster, keys: u64, leases: Leases) -> EtcdFill {
+    let ttl = if leases == Leases::Together { configuration.etcd_expiry_ttl } else { configuration.ttl };
     EtcdFill {
         servers: etcd.addresses(),
         keys,
         key: KEY.to_owned(),
         seed: configuration.seed,
-        ttl: configuration.expiry_ttl.0,
-        leases: Leases::Each,
+        ttl: ttl.0,
+        leases,
     }
 }
 
@@ -159,7 +158,7 @@ async fn fill(
 }
 
 /// Fills an etcd of three members with locks that each have a lease, and counts those that are left after
-/// their leases have ended.
+/// their leases have ended, all together: else the count would depend on the speed of the fill.
 pub(super) fn expire(configuration: &Configuration) -> Result<Expiry, ExperimentError> {
     let stage = Stage::new()?;
     let etcd = EtcdCluster::start(&stage)?;
@@ -167,14 +166,13 @@ pub(super) fn expire(configuration: &Configuration) -> Result<Expiry, Experiment
         let etcd_failed =
             |error: etcd_client::Error| ExperimentError::Failed(format!("the etcd failed: {error}"));
         let runtime = TokioRuntime::new(Handle::current());
-        let ttl = configuration.expiry_ttl.0;
-        let order = order(configuration, &etcd, configuration.etcd_expiry_keys);
+        let order = order(configuration, &etcd, configuration.etcd_expiry_keys, Leases::Together);
+        let ended = runtime.now() + order.ttl;
         let filled = fill(order, |_| ControlFlow::Continue(())).await?;
         if let Some(error) = filled.failed {
             return Err(ExperimentError::Failed(format!("the etcd failed: {error}")));
         }
         let locks = filled.locks;
-        let ended = runtime.now() + ttl;
         let mut client = Client::connect(etcd.addresses(), None).await.map_err(etcd_failed)?;
         let filled = count(&mut client).await.map_err(etcd_failed)?;
         runtime.sleep_until(ended).await;

@@ -50,6 +50,10 @@ pub struct Configuration {
     /// The locks whose expiry is measured. In earlier results, as many as the etcd is filled with.
     #[serde(default, skip_serializing_if = "is_default")]
     etcd_expiry_keys: u64,
+    /// The time from the start of their fill until all their leases end. In earlier results, each lease
+    /// lasted for `expiry_ttl`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    etcd_expiry_ttl: Span,
     etcd_rounds: u64,
 }
 
@@ -79,11 +83,11 @@ impl Experiment for TenMillion {
 
     fn run(configuration: &Configuration) -> Result<Findings, ExperimentError> {
         let Configuration { keys, shards, etcd_keys, etcd_every, etcd_expiry_keys, .. } = *configuration;
-        let Configuration { etcd_member_bytes, etcd_rounds, .. } = *configuration;
+        let Configuration { etcd_member_bytes, etcd_expiry_ttl, etcd_rounds, .. } = *configuration;
         let numbers = [keys, shards, etcd_keys, etcd_every, etcd_member_bytes, etcd_expiry_keys, etcd_rounds];
-        if numbers.contains(&0) || configuration.every.0.is_zero() {
+        if numbers.contains(&0) || configuration.every.0.is_zero() || etcd_expiry_ttl.0.is_zero() {
             let help = "set keys, shards, etcd_keys, etcd_every, etcd_member_bytes, etcd_expiry_keys, \
-                        etcd_rounds and every above zero";
+                        etcd_expiry_ttl, etcd_rounds and every above zero";
             return Err(ExperimentError::Pointless(help.to_owned()));
         }
         let (members, free) = (etcd_member_bytes.saturating_mul(3), Machine::available_bytes());

@@ -1,5 +1,7 @@
 //! etcd in the section of experiment 7.
 
+use history::Span;
+
 use super::super::etcd::{End, Expiry, Held};
 use super::super::gauge::Reached;
 use super::super::{Configuration, Findings};
@@ -31,6 +33,12 @@ pub(super) fn expect(section: &mut Section, configuration: &Configuration, findi
         section.remarks.extend(filled(configuration, each));
     }
     let expiry = &findings.etcd_expiry;
+    if configuration.etcd_expiry_ttl != Span::default() {
+        section.expect(
+            "no lease of etcd that was to end with the others ended before the last was granted",
+            expiry.filled == expiry.locks,
+        );
+    }
     section.expect(
         "etcd removes all locks whose leases have ended eventually",
         expiry.filled > 0 && expiry.reclaimed_after_s.is_some(),
