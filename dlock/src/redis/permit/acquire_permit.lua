@@ -20,13 +20,6 @@ local call, keys, args = redis.call, KEYS, ARGV
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Both keys live as long as the last lease.
-local function keep()
-  local last = call('ZREVRANGE', keys[1], 0, 0, 'WITHSCORES')[2]
-  call('PEXPIREAT', keys[1], last)
-  call('PEXPIREAT', keys[2], last)
-end
-
 local function with_others(answer)
   local all = call('HGETALL', keys[2])
   for i = 1, #all, 2 do
@@ -48,22 +41,31 @@ local function next_token()
   return string.format('%.0f', fence)
 end
 
-for _, owner in ipairs(call('ZRANGEBYSCORE', keys[1], '-inf', now)) do
-  call('ZREM', keys[1], owner)
-  call('HDEL', keys[2], owner)
-end
-local over = call('ZSCORE', keys[1], args[1])
-if over then
-  return with_others({1, call('HGET', keys[2], args[1]), over - now})
-end
-if call('ZCARD', keys[1]) >= tonumber(args[3]) then
-  return {0, call('ZRANGE', keys[1], 0, 0, 'WITHSCORES')[2] - now}
+-- Where no permit is granted, as often, the rest of the two keys need not be read.
+local others = call('ZCARD', keys[1])
+if others > 0 then
+  for _, owner in ipairs(call('ZRANGEBYSCORE', keys[1], '-inf', now)) do
+    call('ZREM', keys[1], owner)
+    call('HDEL', keys[2], owner)
+    others = others - 1
+  end
+  local over = call('ZSCORE', keys[1], args[1])
+  if over then
+    return with_others({1, call('HGET', keys[2], args[1]), over - now})
+  end
+  if others >= tonumber(args[3]) then
+    return {0, call('ZRANGE', keys[1], 0, 0, 'WITHSCORES')[2] - now}
+  end
 end
 local fence = next_token()
 if not fence then
   return redis.error_reply('ERR the fencing counter has reached 2^53: Lua counts exactly only below it')
 end
-call('ZADD', keys[1], string.format('%.0f', now + args[2]), args[1])
+local last = string.format('%.0f', now + args[2])
+call('ZADD', keys[1], last, args[1])
 call('HSET', keys[2], args[1], fence)
-keep()
-return with_others({2, fence})
+if others > 0 then last = call('ZREVRANGE', keys[1], 0, 0, 'WITHSCORES')[2] end
+-- Both keys live as long as the last lease.
+call('PEXPIREAT', keys[1], last)
+call('PEXPIREAT', keys[2], last)
+return others > 0 and with_others({2, fence}) or {2, fence}

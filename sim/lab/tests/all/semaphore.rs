@@ -96,6 +96,22 @@ fn a_permit_that_nobody_releases_expires_at_its_server() {
     assert!((2000..2400).contains(&at), "at {at} ms:\n{}", report.trace());
 }
 
+/// The first's permit has ended, and the second's is still live: the third need not ask twice.
+#[test]
+fn a_permit_that_has_expired_is_free_at_once() {
+    let mut schedule = contended(System::REDIS, 3);
+    let [first, second, third] = &mut schedule.options.workers[..] else { panic!("three workers") };
+    first.release = ReleaseMode::None;
+    (second.work, second.renew) = (Span::from_secs(4), true);
+    third.starts = Span::from_secs(3);
+    let report = run(&schedule, Arm::Unfenced, 1).unwrap();
+    let granted = |event: &&history::Event| {
+        event.process.as_str() == "w3" && matches!(event.kind, Kind::LeaseAcquired { .. })
+    };
+    let at = report.events.iter().find(granted).map(|event| event.at.0 / 1_000_000);
+    assert!(at.is_some_and(|at| (3000..3020).contains(&at)), "{at:?}:\n{}", report.trace());
+}
+
 /// The permit of the first is left to its TTL, longer after the last renewal than the second needs: a run
 /// that ended with the release of the second would accuse the lock of the first as `stuck`.
 #[test]
