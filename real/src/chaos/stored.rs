@@ -79,7 +79,6 @@ pub(super) struct Stored {
     pub(super) faults: BTreeMap<String, u64>,
     pub(super) verdicts: BTreeMap<VerdictKind, Count>,
     pub(super) grants: u64,
-    #[serde(default)]
     pub(super) tasks_done: u64,
     pub(super) writes_accepted: u64,
     pub(super) writes_refused: u64,
@@ -89,7 +88,6 @@ pub(super) struct Stored {
     #[serde(default)]
     pub(super) commits_lost: u64,
     pub(super) since_data_lost: Option<Since>,
-    #[serde(default)]
     pub(super) not_judged: Vec<StoredNotJudged>,
 }
 
@@ -106,17 +104,11 @@ pub(super) struct StoredConfiguration {
     #[serde(default)]
     pub(super) record: Record,
     pub(super) fence: String,
-    #[serde(default = "mutex")]
     pub(super) primitive: String,
     #[serde(default)]
     pub(super) tokens: Tokens,
     pub(super) workers: u64,
-    #[serde(default)]
     pub(super) raise: bool,
-}
-
-fn mutex() -> String {
-    "mutex".to_owned()
 }
 
 impl Stored {

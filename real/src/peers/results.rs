@@ -34,7 +34,6 @@ pub struct Configuration {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Results {
     /// The command that repeats the run.
-    #[serde(default = "command")]
     pub command: String,
     /// The machine.
     pub machine: Machine,
@@ -47,13 +46,7 @@ pub struct Results {
     /// The peers that could not be measured, and why.
     pub missing: Vec<(Cow<'static, str>, String)>,
     /// The peers that were left out.
-    #[serde(default)]
     pub without: Vec<String>,
-}
-
-/// Earlier results have no command: they are of this one.
-fn command() -> String {
-    "cargo run --release -p fencepost-real -- peers --write".to_owned()
 }
 
 /// The measurement of one peer in one arm.

@@ -32,7 +32,6 @@ pub(super) struct Held {
     pub(super) is_shared: bool,
     pub(super) members: usize,
     pub(super) locks: u64,
-    #[serde(default)]
     pub(super) end: End,
     pub(super) per_second: f64,
     pub(super) database_bytes_per_lock: f64,
@@ -40,17 +39,15 @@ pub(super) struct Held {
     pub(super) memory_bytes_per_lock: f64,
     /// The memory of the machine, in bytes.
     pub(super) machine_bytes: u64,
-    /// The same member during the fill. Earlier results have no samples.
-    #[serde(default)]
+    /// The same member during the fill.
     pub(super) reached: Vec<Reached>,
 }
 
 /// The reason why a fill ended.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum End {
     /// All locks were made.
-    #[default]
     Made,
     /// A member took all the memory that was meant for it.
     Memory,

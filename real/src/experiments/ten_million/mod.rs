@@ -39,26 +39,15 @@ pub struct Configuration {
     expiry_ttl: Span,
     every: Span,
     expiry_timeout: Span,
-    /// The most locks that the etcd is filled with, and the locks between two samples of its memory. Earlier
-    /// results have no samples.
+    /// The most locks that the etcd is filled with, and the locks between two samples of its memory.
     etcd_keys: u64,
-    #[serde(default, skip_serializing_if = "is_default")]
     etcd_every: u64,
-    /// The memory of each member, in bytes, at which the fill ends. Earlier results have none.
-    #[serde(default, skip_serializing_if = "is_default")]
+    /// The memory of each member, in bytes, at which the fill ends.
     etcd_member_bytes: u64,
-    /// The locks whose expiry is measured. In earlier results, as many as the etcd is filled with.
-    #[serde(default, skip_serializing_if = "is_default")]
+    /// The locks whose expiry is measured, and the time from the start of their fill until all leases end.
     etcd_expiry_keys: u64,
-    /// The time from the start of their fill until all their leases end. In earlier results, each lease
-    /// lasted for `expiry_ttl`.
-    #[serde(default, skip_serializing_if = "is_default")]
     etcd_expiry_ttl: Span,
     etcd_rounds: u64,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// The raw findings.

@@ -1,7 +1,5 @@
 //! etcd in the section of experiment 7.
 
-use history::Span;
-
 use super::super::etcd::{End, Expiry, Held};
 use super::super::gauge::Reached;
 use super::super::{Configuration, Findings};
@@ -33,12 +31,10 @@ pub(super) fn expect(section: &mut Section, configuration: &Configuration, findi
         section.remarks.extend(filled(configuration, each));
     }
     let expiry = &findings.etcd_expiry;
-    if configuration.etcd_expiry_ttl != Span::default() {
-        section.expect(
-            "no lease of etcd that was to end with the others ended before the last was granted",
-            expiry.filled == expiry.locks,
-        );
-    }
+    section.expect(
+        "no lease of etcd that was to end with the others ended before the last was granted",
+        expiry.filled == expiry.locks,
+    );
     section.expect(
         "etcd removes all locks whose leases have ended eventually",
         expiry.filled > 0 && expiry.reclaimed_after_s.is_some(),
@@ -76,7 +72,7 @@ impl Held {
 /// it. Go's collector runs again when the heap has grown to twice of what was alive, so that the memory of a
 /// lock rises and falls while the number of locks doubles. The means of two doublings are compared.
 fn expect_of_growth(section: &mut Section, each: &Held) {
-    if each.locks < LOCKS_MIN || each.reached.is_empty() {
+    if each.locks < LOCKS_MIN {
         return;
     }
     let (before, last) = (each.mean_bytes(0.25, 0.5), each.mean_bytes(0.5, 1.0));
@@ -140,8 +136,8 @@ fn removal(expiry: &Expiry) -> Option<String> {
         |rate| format!(", {rate:.0} a second: waiters wait for so long"),
     );
     Some(format!(
-        "Of {} leases of etcd, {} still had their locks when the last one had ended, and the last lock went \
-         {after:.0} s later{rate}.",
+        "Of {} leases of etcd that ended together, {} still had their locks when the last one had ended, \
+         and the last lock went {after:.0} s later{rate}.",
         expiry.locks, first.keys,
     ))
 }

@@ -9,18 +9,18 @@ use crate::report::{Axis, Figure, Line, Scale, Section, Table};
 
 pub(super) fn section(configuration: &Configuration, findings: &Findings) -> Section {
     let mut section = Section {
-        tables: vec![memory_table(findings), expiry_table(findings), etcd::table(findings)],
-        figures: vec![expiry_figure(findings)],
+        tables: vec![
+            memory_table(findings),
+            expiry_table(findings),
+            etcd::table(findings),
+            etcd::reached_table(findings),
+        ],
+        figures: vec![expiry_figure(findings), etcd::figure(findings)],
         ..Section::default()
     };
     expect_of_memory(&mut section, findings);
     expect_of_expiry(&mut section, configuration, findings);
     etcd::expect(&mut section, configuration, findings);
-    // Earlier results have no samples of the fill.
-    if findings.etcd.iter().any(|held| !held.reached.is_empty()) {
-        section.tables.push(etcd::reached_table(findings));
-        section.figures.push(etcd::figure(findings));
-    }
     section
 }
 
