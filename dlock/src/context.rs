@@ -21,6 +21,7 @@ struct Inner<B> {
     terms: Terms,
     meters: Meters,
     cleanups: Tasks,
+    acquires: Tasks,
     open: Open,
 }
 
@@ -38,8 +39,9 @@ impl<B: Backend> Context<B> {
         if options.waiters_max.is_some() && !backend.has_queue(options.permits) {
             return Err(OptionsError::NoQueue { system: backend.system(), permits: options.permits });
         }
-        let (meters, cleanups) = (Meters::new(backend.system()), Tasks::default());
-        Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups, open: Open::default() })))
+        let (meters, open) = (Meters::new(backend.system()), Open::default());
+        let (cleanups, acquires) = (Tasks::default(), Tasks::default());
+        Ok(Self(Arc::new(Inner { backend, options, terms, meters, cleanups, acquires, open })))
     }
 
     pub(crate) fn backend(&self) -> &B {
@@ -76,6 +78,12 @@ impl<B: Backend> Context<B> {
 
     pub(crate) fn cleanups(&self) -> &Tasks {
         &self.0.cleanups
+    }
+
+    /// Returns the acquires in progress. Each is counted until its handle is among the leases that are held,
+    /// or what it leaves behind is among the cleanups.
+    pub(crate) fn acquires(&self) -> &Tasks {
+        &self.0.acquires
     }
 
     /// Returns the share of a claim, for reading if `is_shared`; `None` if the lock has no readers.

@@ -22,7 +22,7 @@ pub enum TryAcquireError {
          answer"
     )]
     Late,
-    /// The lock was closed: see [`crate::Lock::close`].
+    /// The lock was closed: see [`crate::Lock::close`]. Any lease that was granted is being released.
     #[error("the lock is closed, since the program ends")]
     Closed,
     /// The TTL of a [`crate::Request`] can't be. Nothing was sent.
@@ -228,7 +228,8 @@ pub enum LostError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
-    /// The lock server did not confirm. Nothing need be done: the lease ends by its TTL at the latest.
+    /// The lock server did not confirm. Nothing need be done: the lease ends by its TTL at the latest, or
+    /// with the client's session.
     #[error("the release was not confirmed: {source}; the lease ends by itself in {ends_in:?} at the latest")]
     Unconfirmed {
         /// The longest time for which the lease may still live on the server.

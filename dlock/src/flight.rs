@@ -279,24 +279,28 @@ impl<B: Backend, S: Results> SingleFlight<B, S> {
             Ok(Ok((Some(flight), Stored::Accepted))) => Ok(flight),
             Ok(Ok((_, Stored::Accepted | Stored::Stale))) => {
                 reached!(runtime, late_result_refused);
-                self.of_successor(key, wanted, FlightError::Replaced { token }).await
+                self.of_successor(key, wanted, token, FlightError::Replaced { token }).await
             }
             Ok(Err(error)) => Err(error),
-            Err(lost) => self.of_successor(key, wanted, FlightError::Lost(lost)).await,
+            Err(lost) => self.of_successor(key, wanted, token, FlightError::Lost(lost)).await,
         }
     }
 
-    /// Returns the result of the process that replaced this one, or `error` if there is none yet.
+    /// Returns the result of the process that replaced this one, or `error` if there is none yet. It is this
+    /// call's own, with its `token`, if the lease ended after the store had accepted it.
     async fn of_successor(
         &self,
         key: &LockKey,
         wanted: Wanted,
+        token: FencingToken,
         error: FlightError<S::Error>,
     ) -> Result<Flight, FlightError<S::Error>> {
         let stored = self.results.get(key, self.soon()).await.map_err(FlightError::Store)?;
         let found = stored.filter(|result| wanted.accepts(result));
-        sometimes!(self.lock.backend().runtime(), successor_has_the_result, found.is_some());
-        found.map(shared).ok_or(error)
+        let found = found.map(|result| Flight { is_shared: result.token != token, result });
+        let is_of_successor = found.as_ref().is_some_and(|flight| flight.is_shared);
+        sometimes!(self.lock.backend().runtime(), successor_has_the_result, is_of_successor);
+        found.ok_or(error)
     }
 
     /// Returns the deadline of a request to the store after the acquire: one TTL from now.

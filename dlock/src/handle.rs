@@ -217,7 +217,7 @@ impl<B: Backend, T> Handle<B, T> {
     /// # Ok(()) });
     /// ```
     pub async fn renew(&self) -> Result<(), RenewError> {
-        self.held.renew(self.held.valid_until()).await.map(|_| ())
+        self.held.renew(Instant::MAX).await.map(|_| ())
     }
 
     /// Sets the lease to a TTL of `ttl`, counted from now, which later renewals keep, those of a watchdog
@@ -299,8 +299,8 @@ impl<B: Backend, T> Handle<B, T> {
     }
 
     /// Renews the lease in a task of its own until it is lost, released or dropped, or the cap is reached;
-    /// after the cap the lease runs out. For work that can't be wrapped in a future: check [`Handle::lost`]
-    /// or [`Handle::is_valid`]. A second call replaces the first.
+    /// then it runs out, or is released if it lives as long as the client's session. For work that is no
+    /// future: check [`Handle::lost`] or [`Handle::is_valid`]. A second call replaces the first.
     ///
     /// # Example
     ///
@@ -355,7 +355,7 @@ impl<B: Backend, T> Handle<B, T> {
     pub(crate) fn release_shared(&self) -> impl Future<Output = Result<Released, ReleaseError>> + use<B, T> {
         let (held, now) = (Arc::clone(&self.held), self.held.now());
         held.begin_release(now);
-        let deadline = now + held.context().options().request_timeout * RELEASE_TIMEOUTS;
+        let deadline = now + held.context().options().request_timeout.saturating_mul(RELEASE_TIMEOUTS);
         async move { held.release(now, deadline).await }
     }
 

@@ -1,8 +1,8 @@
 //! The state of a lease that is held: shared by its handle, its watchdog and its release.
 
 use std::mem;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dlock_runtime::{Instant, Runtime, always, closest, probes, reached, sometimes, timeout_at};
@@ -39,6 +39,8 @@ pub(crate) struct Held<B: Backend> {
     shortened: Changes,
     /// Locked by the renewal or release in progress, so that none overtakes another.
     tracked: Mutex<Tracked<B::Acquisition>>,
+    /// The result of the first release, which later ones return. Set while `tracked` is locked.
+    released: OnceLock<Result<Released, ReleaseError>>,
 }
 
 /// The life of a lease: it only moves on.
@@ -79,6 +81,7 @@ impl<B: Backend> Held<B> {
             changed: Changes::default(),
             shortened: Changes::default(),
             tracked: Mutex::new(Tracked::new(acquisition)),
+            released: OnceLock::new(),
         }
     }
 
@@ -186,6 +189,7 @@ impl<B: Backend> Held<B> {
         if let Some(terms) = terms {
             self.change(terms, &mut tracked.acquisition);
         }
+        // Another renewal may have prolonged the validity while this one waited for it.
         let deadline = deadline.min(self.valid_until());
         let unanswered = self.validity.renewing();
         let answer = self.request_renewal(&mut tracked.acquisition, deadline).await;
@@ -293,11 +297,15 @@ impl<B: Backend> Held<B> {
         self.hold.left(self.now());
     }
 
-    /// Releases the lease, first at `now`, with retries until `deadline`.
+    /// Releases the lease, first at `now`, with retries until `deadline`. After the end of another release it
+    /// sends nothing.
     pub(crate) async fn release(&self, now: Instant, deadline: Instant) -> Result<Released, ReleaseError> {
         sometimes!(self.runtime(), release_waits_for_renewal, self.tracked.try_lock().is_err());
         sometimes!(self.runtime(), expired_lease_released, now >= self.valid_until());
         let mut tracked = self.tracked.lock().await;
+        if let Some(released) = self.released.get() {
+            return released.clone();
+        }
         let release = cleanup::release(&self.context, &mut tracked, self.valid_until(), now, deadline);
         let answer = release.instrument(self.hold.span()).await;
         self.phase.store(Phase::Over as u8, Ordering::Release);
@@ -318,7 +326,10 @@ impl<B: Backend> Held<B> {
         if needs_cleanup {
             self.clean_up(&mut tracked);
         }
-        answer.map_err(|source| ReleaseError::Unconfirmed { ends_in: self.validity.longest_ttl(), source })
+        let session_ttl = self.context.backend().session_ttl().unwrap_or_default();
+        let ends_in = self.validity.longest_ttl().max(session_ttl);
+        let released = answer.map_err(|source| ReleaseError::Unconfirmed { ends_in, source });
+        self.released.get_or_init(|| released).clone()
     }
 
     /// Starts a cleanup once the validity is over.

@@ -67,7 +67,10 @@
 //! - A lease that the server grants is either returned as a [`Handle`] or released again, also if an answer
 //!   gets lost, a deadline passes or a future is dropped.
 //! - A handle stops trusting its lease before the lease can end at the server, as long as the clocks of
-//!   client and server differ in rate by less than the [`DriftMargin`].
+//!   client and server differ in rate by less than the [`DriftMargin`]. On etcd and ZooKeeper, where the last
+//!   proof of the session may be older than a grant, the margin of a grant covers less: by the ratio of the
+//!   TTL to the session's. A ZooKeeper session must be longer than the TTL by a half and a part of a tick:
+//!   see the module `zookeeper`.
 //! - A grant that began after an earlier one had returned has the larger fencing token. On etcd and ZooKeeper
 //!   this holds as long as the cluster keeps its data. On Redis and Redlock it holds only while the servers
 //!   keep the writes that they have acknowledged: see [`FencingToken`].
@@ -77,7 +80,8 @@
 //! - Two processes may be inside their critical sections at once, if one of them pauses after its last check.
 //!   Send [`Handle::fence`] with every write, and have the resource refuse tokens below the highest that it
 //!   has seen.
-//! - On Redis and Redlock waiters are not served in the order of their arrival.
+//! - On Redis and Redlock waiters are not served in the order of their arrival, except on a Redis with
+//!   [`Options::waiters_max`].
 
 mod any;
 mod attempt;

@@ -24,6 +24,8 @@ pub(crate) trait Lease: Send + Sync {
 /// The open leases of a lock, until it is closed.
 #[derive(Default)]
 pub(crate) struct Open {
+    /// An acquire is counted before it reads this, and the end of the lock sets this before it reads the
+    /// count. Sequential consistency makes one of them see the other.
     is_closed: AtomicBool,
     /// Wakes those who wait for the lock to be closed.
     closing: Changes,
@@ -34,7 +36,7 @@ pub(crate) struct Open {
 
 impl Open {
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire)
+        self.is_closed.load(Ordering::SeqCst)
     }
 
     /// Notes a lease; returns the number under which [`Open::ended`] forgets it.
@@ -56,8 +58,13 @@ impl Open {
 
     /// Closes it; returns the leases that are held, and that nobody releases yet.
     pub(crate) fn close(&self) -> Vec<Arc<dyn Lease>> {
-        self.is_closed.store(true, Ordering::Release);
+        self.is_closed.store(true, Ordering::SeqCst);
         self.closing.announce();
+        self.unreleased()
+    }
+
+    /// Returns the leases that are held, and that nobody releases yet.
+    pub(crate) fn unreleased(&self) -> Vec<Arc<dyn Lease>> {
         let held: Vec<_> = self.held.lock().values().filter_map(Weak::upgrade).collect();
         held.into_iter().filter(|lease| lease.is_unreleased()).collect()
     }

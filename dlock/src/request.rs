@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -144,17 +144,28 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
 
     /// Requests and waits until `deadline` or the end of the lock.
     async fn acquire_by(&self, terms: Terms, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
-        let open = self.context.open();
-        if open.is_closed() {
+        // Dropped after the attempt, whose cleanup is counted by then.
+        let _running = self.context.acquires().begin();
+        if self.context.open().is_closed() {
             return Err(AcquireError::Closed);
         }
-        let (mut acquired, mut closed) = (pin!(self.acquire_open(terms, deadline)), pin!(open.closed()));
+        let acquired = pin!(self.acquire_open(terms, deadline));
+        self.while_open(acquired).await.unwrap_or(Err(AcquireError::Closed))
+    }
+
+    /// Returns the result of an acquire; `None` if the lock is closed before.
+    async fn while_open<E>(
+        &self,
+        mut acquired: Pin<&mut impl Future<Output = Result<Handle<B, T>, E>>>,
+    ) -> Option<Result<Handle<B, T>, E>> {
+        let open = self.context.open();
+        let mut closed = pin!(open.closed());
         let result = poll_fn(|cx| match acquired.as_mut().poll(cx) {
-            Poll::Pending => closed.as_mut().poll(cx).map(|()| Err(AcquireError::Closed)),
-            done => done,
+            Poll::Pending => closed.as_mut().poll(cx).map(|()| None),
+            done => done.map(Some),
         });
         // A grant that the close has not seen: its handle is dropped, which releases it.
-        result.await.and_then(|handle| if open.is_closed() { Err(AcquireError::Closed) } else { Ok(handle) })
+        result.await.filter(|result| result.is_err() || !open.is_closed())
     }
 
     async fn acquire_open(&self, terms: Terms, deadline: Instant) -> Result<Handle<B, T>, AcquireError> {
@@ -200,14 +211,15 @@ impl<B: Backend, T: Demand> Request<'_, B, T> {
         Err(attempt.fail(failure, AcquireError::outcome))
     }
 
-    /// Requests once.
+    /// Requests once, unless the lock is closed before the answer.
     async fn acquire_once(&self, terms: Terms) -> Result<Handle<B, T>, TryAcquireError> {
-        let open = self.context.open();
-        if open.is_closed() {
+        // As in `acquire_by`.
+        let _running = self.context.acquires().begin();
+        if self.context.open().is_closed() {
             return Err(TryAcquireError::Closed);
         }
-        let handle = self.try_acquire_open(terms).await?;
-        if open.is_closed() { Err(TryAcquireError::Closed) } else { Ok(handle) }
+        let acquired = pin!(self.try_acquire_open(terms));
+        self.while_open(acquired).await.unwrap_or(Err(TryAcquireError::Closed))
     }
 
     async fn try_acquire_open(&self, terms: Terms) -> Result<Handle<B, T>, TryAcquireError> {

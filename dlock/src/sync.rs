@@ -70,7 +70,7 @@ impl Changes {
     }
 }
 
-/// Counts tasks that run in the background.
+/// Counts tasks in progress: those in the background, or acquires.
 #[derive(Clone, Default)]
 pub(crate) struct Tasks(Arc<Count>);
 
@@ -84,16 +84,16 @@ struct Count {
 pub(crate) struct Running(Tasks);
 
 impl Tasks {
-    /// Counts one more.
+    /// Counts one more. Sequentially consistent, as [`Tasks::none`] is: see the field `Open::is_closed`.
     pub(crate) fn begin(&self) -> Running {
-        self.0.running.fetch_add(1, Ordering::AcqRel);
+        self.0.running.fetch_add(1, Ordering::SeqCst);
         Running(self.clone())
     }
 
     /// Completes once none is running.
     pub(crate) async fn none(&self) {
         let Self(count) = self;
-        count.changed.until(|| (count.running.load(Ordering::Acquire) == 0).then_some(())).await;
+        count.changed.until(|| (count.running.load(Ordering::SeqCst) == 0).then_some(())).await;
     }
 }
 

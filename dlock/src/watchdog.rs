@@ -14,10 +14,11 @@ use futures_util::future::{Either, select};
 
 use crate::backend::Backend;
 use crate::error::{LostError, RenewError};
-use crate::held::Held;
+use crate::held::{Held, Phase};
 
 /// The longest time for which a watchdog renews a lease, counted from the grant. It keeps a process that
-/// hangs in its work from holding the lock forever.
+/// hangs in its work from holding the lock forever: [`Handle::while_held`](crate::Handle::while_held) drops
+/// the work, and [`Handle::keep_alive`](crate::Handle::keep_alive) lets the lease run out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap(pub Duration);
 
@@ -68,6 +69,10 @@ pub(crate) fn keep_alive<B: Backend>(held: &Arc<Held<B>>, cap: Cap) {
             watch(&held, cap).await;
             // After the cap the lease runs out.
             held.over().await;
+            // One that lives as long as the client's session would be kept until the process ends.
+            if held.context().backend().session_ttl().is_some() && held.phase() == Phase::Expired {
+                held.clean_up_at_expiry().await;
+            }
         });
         select(pin!(held.replaced(number)), watch).await;
     });

@@ -157,6 +157,19 @@ fn a_lost_and_then_released_lease_is_reported() {
 }
 
 #[test]
+fn a_lease_that_its_lock_released_is_reported_once() {
+    let meter = observed(|world, _, lock, events| {
+        let handle = world.run(lock.try_acquire(&key())).unwrap();
+        world.run(lock.close(world.now() + ms(1000)));
+        assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
+        let expected =
+            ["lease_requested", "lease_acquired", "lease_release_requested", "lease_released done"];
+        assert_eq!(events.take(), expected);
+    });
+    assert_eq!(meter.sum("redis_lease_release_total{fake,orders,done}"), 1.0);
+}
+
+#[test]
 fn a_lease_ended_by_its_cap_is_reported_lost() {
     let meter = observed(|world, _, lock, events| {
         let handle = world.run(lock.try_acquire(&key())).unwrap();

@@ -53,16 +53,14 @@ mod observer;
 mod terms;
 
 use std::fmt;
-use std::sync::Arc;
 
-use dlock_runtime::{Instant, Runtime};
+use dlock_runtime::Instant;
 
 pub use self::leadership::Leadership;
 pub use self::observer::Observer;
 pub use self::terms::Term;
 use crate::backend::Backend;
 use crate::error::AcquireError;
-use crate::held::{Held, Phase};
 use crate::key::LockKey;
 use crate::lock::Lock;
 use crate::options::OptionsError;
@@ -99,10 +97,6 @@ impl<B: Backend> Election<B> {
     pub async fn campaign(&self, deadline: Instant) -> Result<Leadership<B>, AcquireError> {
         let handle = self.lock.acquire(&self.key, deadline).await?;
         handle.keep_alive(self.cap);
-        if self.lock.backend().session_ttl().is_some() {
-            let held = Arc::clone(handle.held());
-            self.lock.backend().runtime().spawn(async move { end_with_validity(&held).await });
-        }
         Ok(Leadership::new(handle))
     }
 
@@ -114,15 +108,6 @@ impl<B: Backend> Election<B> {
     /// Returns the key.
     pub fn key(&self) -> &LockKey {
         &self.key
-    }
-}
-
-/// Releases the lease once its validity is over. Where leases live as long as the client's session, a leader
-/// that hangs would otherwise keep its place for as long as its process lives.
-async fn end_with_validity<B: Backend>(held: &Held<B>) {
-    held.over().await;
-    if held.phase() == Phase::Expired {
-        held.clean_up_at_expiry().await;
     }
 }
 

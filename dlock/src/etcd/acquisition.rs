@@ -58,6 +58,8 @@ impl<R: Runtime> EtcdAcquisition<R> {
         let Self { cluster, place, trail } = self;
         let connection = cluster.connector().connection(deadline).await?;
         trail.sending(session);
+        // The put names this revision, or a newer one that another claim has learnt before it is sent.
+        let guard_known = session.guard();
         let entering = || place.enter(session);
         let answer = cluster.send(&connection, session, place, entering, deadline).await;
         if let Err(BackendError::SessionLost { .. }) = answer {
@@ -80,7 +82,7 @@ impl<R: Runtime> EtcdAcquisition<R> {
             }
             Entry::Fenced { guard } => {
                 reached!(cluster.runtime(), put_refused_by_guard);
-                session.raise_guard(guard);
+                session.found_guard(guard, guard_known)?;
                 None
             }
         })

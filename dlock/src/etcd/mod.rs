@@ -21,9 +21,10 @@
 //!
 //! # What a lost session means
 //!
-//! A session is over when the cluster no longer knows its lease, or when no keepalive was answered within its
-//! TTL, counted from the sending. Then it is over for good: its claims are lost, whatever the cluster reports
-//! later; its lease is revoked when the cluster is reached again; and the next acquire opens another session.
+//! A session is over when the cluster no longer knows its lease, or has lost what the session had written
+//! (after a restore from a backup, for example), or when no keepalive was answered within its TTL, counted
+//! from the sending. Then it is over for good: its claims are lost, whatever the cluster reports later; its
+//! lease is revoked when the cluster is reached again; and the next acquire opens another session.
 //!
 //! # What a member can do
 //!

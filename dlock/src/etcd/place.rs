@@ -19,7 +19,7 @@
 //! therefore conditional on the revision of a *guard*, a key of the session. A release that may have an
 //! unanswered put writes the guard in the transaction that deletes the key: a late put then finds another
 //! revision and does nothing. Puts of other claims in flight at that time receive the new revision, and are
-//! sent again.
+//! sent again. Revisions only grow: if the guard is gone or older than before, the session is over.
 
 use etcd_client::{
     Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn, TxnOp,

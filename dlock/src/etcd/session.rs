@@ -133,6 +133,23 @@ impl Session {
         state.guard = state.guard.max(revision);
     }
 
+    /// Notes the revision of the guard key that the cluster has, after a put that named `known` or a newer
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError::SessionLost`] if it is older than `known`. Revisions only grow, so this guard is gone:
+    /// with the lease, or since the cluster was restored from a backup. Every put would be refused, so the
+    /// session is over. The lease may still exist: it must be revoked.
+    pub(super) fn found_guard(&self, found: i64, known: i64) -> Result<(), BackendError> {
+        if found < known {
+            self.end(true);
+            return Err(BackendError::SessionLost { reported: true });
+        }
+        self.raise_guard(found);
+        Ok(())
+    }
+
     /// Requests a keepalive soon.
     pub(super) fn want(&self) {
         self.wanted.notify_one();
@@ -174,5 +191,41 @@ impl Session {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::from_nanos(0);
+
+    /// Returns a session whose guard has the revision `guard`.
+    fn guarded(guard: i64) -> Session {
+        let session = Session::new(1, NOW, Duration::from_secs(60));
+        session.raise_guard(guard);
+        session
+    }
+
+    #[test]
+    fn a_guard_older_than_the_one_sent_ends_the_session() {
+        let lost: Result<(), _> = Err(BackendError::SessionLost { reported: true });
+        // The key is gone, or has the revision of a backup.
+        for found in [0, 6] {
+            let session = guarded(7);
+            assert_eq!(session.found_guard(found, 7), lost);
+            assert_eq!(session.check(NOW), lost);
+            assert!(!session.is_gone(), "the lease may still exist");
+        }
+    }
+
+    #[test]
+    fn a_guard_that_others_have_moved_is_sent_next() {
+        let session = guarded(7);
+        assert_eq!(session.found_guard(9, 7), Ok(()));
+        assert_eq!((session.guard(), session.check(NOW)), (9, Ok(())));
+        // A put that was sent with 5, and refused at 7, is answered late.
+        assert_eq!(session.found_guard(7, 5), Ok(()));
+        assert_eq!((session.guard(), session.check(NOW)), (9, Ok(())));
     }
 }

@@ -50,7 +50,8 @@ pub struct Options {
     pub instance: Option<String>,
     /// The wait between attempts to acquire.
     pub backoff: Backoff,
-    /// The longest time for one call to the server, connecting included. After it the connection is retired.
+    /// The longest time for one call to the server, connecting included. After it the connection is retired;
+    /// on etcd, where others share it, only if no call has been answered for a while.
     /// By default a quarter of the TTL, at least 50 ms and at most 1 s.
     pub request_timeout: Duration,
     /// A grant must arrive with more validity left than this. A later one is released, and is an

@@ -18,6 +18,14 @@
 //! counted from before it was sent. An answered ping is no proof, since a follower that has lost its leader
 //! still answers pings.
 //!
+//! ZooKeeper has a limit of its own here. A request that a follower passes on does not restart the session's
+//! timeout at the leader: the follower reports its sessions' messages every half tick, and the client sends
+//! one at least every third of the session. If client and follower are cut off from the leader together, just
+//! after a proof, the leader may thus end the session by a third of it and half a tick earlier than the
+//! client counts. So let the session be longer than the TTL: at least 1.5 times as long, and three quarters
+//! of a tick (1.5 s, if `tickTime` is 2000). Otherwise two clients may believe in their leases at once for
+//! that time; their tokens differ all the same.
+//!
 //! With the session, a holder loses its lease and a waiter its place in the queue: the waiter's call fails
 //! with [`BackendError::SessionLost`], and the next one begins at the end
 //! of the queue.

@@ -1,11 +1,14 @@
 //! The end of a lock: no acquire goes on, and every lease is released.
 
 use std::future::pending;
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use crate::support::backend::{Fake, Order};
 use crate::support::{World, key, ms};
 use dlock::{
-    AcquireError, BackendError, Cap, Instant, Lock, LostError, Options, RenewError, Runtime, TryAcquireError,
+    AcquireError, BackendError, Cap, Instant, Lock, LostError, Options, Released, RenewError, Runtime,
+    TryAcquireError,
 };
 use futures_util::future::join;
 
@@ -56,6 +59,73 @@ fn an_acquire_that_waits_ends_at_once() {
     assert!(closed.is_clean);
     world.pass(ms(60_000));
     assert_eq!(fake.calls("acquire").len(), 1, "it asks no more");
+}
+
+#[test]
+fn an_acquire_in_another_task_is_cleaned_up_before_the_end() {
+    let (world, fake, lock) = lock();
+    fake.on_acquire([Order::Queued(7, ms(60_000))]);
+    let waiter = lock.clone();
+    world.spawn(async move { drop(waiter.acquire(&key(), at(30_000)).await) });
+    world.pass(ms(300));
+    let closed = world.run(lock.close(at(2000)));
+    // Nothing runs any more: its place in the queue has been released by now.
+    assert_eq!(fake.calls("release").len(), 1);
+    assert!(closed.is_clean);
+    assert_eq!(world.now(), at(300));
+}
+
+#[test]
+fn a_request_without_an_answer_ends_at_once() {
+    let (world, fake, lock) = lock();
+    fake.on_acquire([Order::LoseAnswer]);
+    let requester = lock.clone();
+    world.spawn(async move {
+        let error = requester.try_acquire(&key()).await.unwrap_err();
+        assert_eq!(error, TryAcquireError::Closed);
+    });
+    world.pass(ms(100));
+    let closed = world.run(lock.close(at(2000)));
+    assert_eq!(fake.calls("release").len(), 1, "the server may have granted it");
+    assert!(closed.is_clean);
+    assert_eq!((world.now(), world.tasks()), (at(100), 0));
+}
+
+#[test]
+fn an_acquire_that_is_not_polled_delays_no_release() {
+    let (world, fake, lock) = lock();
+    let _handle = world.run(lock.try_acquire(&key())).unwrap();
+    fake.on_acquire([Order::Queued(7, ms(60_000))]);
+    let wanted = key();
+    let mut waits = pin!(lock.acquire(&wanted, at(30_000)));
+    assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let closed = world.run(lock.close(at(700)));
+    assert_eq!((closed.released, closed.unconfirmed, closed.is_clean), (1, 0, false));
+    assert_eq!(fake.calls("release").iter().map(|call| call.at).collect::<Vec<_>>(), [at(0)]);
+    assert_eq!(world.now(), at(700));
+    assert_eq!(world.run(waits).unwrap_err(), AcquireError::Closed);
+}
+
+#[test]
+fn a_handle_released_after_the_end_returns_how_its_lease_ended() {
+    let (world, fake, lock) = lock();
+    let handle = world.run(lock.try_acquire(&key())).unwrap();
+    assert_eq!(world.run(lock.close(at(1000))).released, 1);
+    // The server no longer knows the lease, and its validity is over.
+    world.pass(ms(2000));
+    fake.on_release([Order::NotOwner]);
+    assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
+    assert_eq!(fake.calls("release").len(), 1);
+}
+
+#[test]
+fn a_handle_released_at_the_same_time_sends_no_second_request() {
+    let (world, fake, lock) = lock();
+    let handle = world.run(lock.try_acquire(&key())).unwrap();
+    fake.on_release([Order::After(ms(100)), Order::NotOwner]);
+    let (closed, released) = world.run(join(lock.close(at(1000)), handle.release()));
+    assert_eq!((closed.released, released), (1, Ok(Released::Done)));
+    assert_eq!(fake.calls("release").len(), 1);
 }
 
 #[test]

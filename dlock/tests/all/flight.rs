@@ -9,8 +9,8 @@ use std::task::{Context, Waker};
 use crate::memory::Memory;
 use crate::results::InMemory;
 use crate::support::{World, key, ms};
-use dlock::flight::{Flight, FlightError, FlightResult, Fresh, Results, SingleFlight, Stored};
-use dlock::{AcquireError, Cap, FencingToken, Lock, Options, Runtime};
+use dlock::flight::{Claimed, Flight, FlightError, FlightResult, Fresh, Results, SingleFlight, Stored};
+use dlock::{AcquireError, Cap, FencingToken, Instant, Lock, LockKey, Options, Owner, Runtime};
 use futures_util::future::join3;
 
 type Flights = SingleFlight<Memory<World>, InMemory>;
@@ -55,6 +55,43 @@ impl Setting {
     ) -> Result<Flight, FlightError<Infallible>> {
         let deadline = self.world.now() + ms(30_000);
         flight.run(&key(), fresh, deadline, |_| self.compute(count, 500, value)).await
+    }
+}
+
+/// A store whose client pauses for longer than a lease between each result that is kept and the answer.
+struct Pausing {
+    world: World,
+    results: InMemory,
+}
+
+impl Results for Pausing {
+    type Error = Infallible;
+
+    async fn get(&self, key: &LockKey, deadline: Instant) -> Result<Option<FlightResult>, Infallible> {
+        self.results.get(key, deadline).await
+    }
+
+    async fn claim(
+        &self,
+        key: &LockKey,
+        token: FencingToken,
+        owner: &Owner,
+        deadline: Instant,
+    ) -> Result<Claimed, Infallible> {
+        self.results.claim(key, token, owner, deadline).await
+    }
+
+    async fn put(
+        &self,
+        key: &LockKey,
+        result: &FlightResult,
+        owner: &Owner,
+        deadline: Instant,
+    ) -> Result<Stored, Infallible> {
+        let stored = self.results.put(key, result, owner, deadline).await;
+        self.world.pause(ms(1500));
+        self.world.sleep_until(self.world.now()).await;
+        stored
     }
 }
 
@@ -158,6 +195,18 @@ fn a_process_that_loses_its_lease_returns_the_result_of_its_successor() {
     let first = setting.world.run(first).unwrap();
     assert!(first.is_shared && !next.is_shared && count.get() == 2);
     assert_eq!(first.result, next.result);
+}
+
+#[test]
+fn an_own_result_is_not_shared_after_the_lease_ended() {
+    let setting = Setting::new();
+    let results = Pausing { world: setting.world.clone(), results: setting.results.clone() };
+    let flight = SingleFlight::new(setting.lock(), results, Cap(ms(3_600_000))).unwrap();
+    let (key, deadline) = (key(), setting.world.now() + ms(30_000));
+    let compute = |_| async { Ok::<_, String>(b"value".to_vec()) };
+    let flown = setting.world.run(flight.run(&key, Fresh::Any, deadline, compute)).unwrap();
+    assert_eq!(flown.result, FlightResult { token: token(1), value: Ok(b"value".to_vec()) });
+    assert!(!flown.is_shared, "this call has computed it");
 }
 
 #[test]

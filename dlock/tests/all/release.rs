@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 use crate::support::backend::{Fake, Order};
 use crate::support::{World, key, ms};
@@ -57,6 +58,16 @@ fn an_unconfirmed_release_times_out_and_names_the_ttl() {
     let timeout = Options::new(ms(2000)).request_timeout;
     assert!(world.now() <= start + timeout * 4, "{:?}", world.now().saturating_since(start));
     assert!(fake.calls("release").len() > 1);
+}
+
+#[test]
+fn a_lease_with_the_longest_request_timeout_is_released() {
+    let world = World::default();
+    let mut options = Options::new(ms(2000));
+    options.request_timeout = Duration::MAX;
+    let lock = Lock::new(Fake::new(&world), options).unwrap();
+    let handle = world.run(lock.try_acquire(&key())).unwrap();
+    assert_eq!(world.run(handle.release()).unwrap(), Released::Done);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::Poll;
 
-use crate::support::backend::{Fake, Order};
+use crate::support::backend::{Fake, InSession, Order};
 use crate::support::{World, key, ms};
 use dlock::{
     BackendError, Cap, Handle, Instant, Lock, LostError, Options, OptionsError, Released, RenewError,
@@ -43,6 +43,21 @@ fn the_watchdog_renews_every_third_of_the_ttl() {
     assert_eq!(handle.valid_until(), at(2800 + 1186));
     world.pass(ms(5000));
     assert_eq!(fake.calls("renew").len(), 7, "the work has ended");
+}
+
+/// Nobody polls the work of a process that hangs, and its session goes on.
+#[test]
+fn a_lease_of_a_session_that_is_kept_alive_ends_after_its_cap() {
+    let world = World::default();
+    let fake = Fake::new(&world);
+    let lock = Lock::new(InSession(fake.clone()), Options::new(ms(1200))).unwrap();
+    let handle = world.run(lock.try_acquire(&key())).unwrap();
+    handle.keep_alive(Cap(ms(1000)));
+    world.pass(ms(1900));
+    assert_eq!(fake.calls("release").len(), 0, "the lease is valid until 1986 ms");
+    world.pass(ms(200));
+    assert_eq!(fake.calls("release").len(), 1, "nobody has released it");
+    assert!(!handle.is_valid());
 }
 
 #[test]
@@ -178,6 +193,18 @@ fn renewed_validity_counts_from_before_the_request() {
     world.run(handle.renew()).unwrap();
     assert_eq!(world.now(), at(350));
     assert_eq!(handle.valid_until(), at(100 + 1186));
+}
+
+#[test]
+fn a_renewal_that_waited_for_another_is_given_its_validity() {
+    let (world, fake, handle) = held();
+    world.pass(ms(1000));
+    // The second is answered after the end of the validity that the lease had when both began.
+    fake.on_renew([Order::After(ms(100)), Order::After(ms(150))]);
+    let (first, second) = world.run(join(handle.renew(), handle.renew()));
+    assert_eq!((first, second), (Ok(()), Ok(())));
+    assert_eq!(world.now(), at(1250));
+    assert_eq!(handle.valid_until(), at(1100 + 1186));
 }
 
 #[test]

@@ -7,9 +7,12 @@
 //!
 //! The server counts a session's timeout from the last message it received, the client from the sending of
 //! the last acknowledged message ([`Client::valid_until`]), and never from the arrival of an answer, which
-//! may be late. A session therefore lives at the server at least as long as here, with one limit of
-//! ZooKeeper's own: a follower answers pings by itself, and after losing its leader continues to for up to
-//! `syncLimit` ticks, while the leader, which receives no ping, lets the session expire.
+//! may be late. A session therefore lives at the server at least as long as here, with two limits of
+//! ZooKeeper's own. A follower answers pings by itself, and after losing its leader continues to for up to
+//! `syncLimit` ticks, while the leader, which receives no ping, lets the session expire. And the leader
+//! learns of a follower's sessions every half tick, by the answer to its own ping: a request that the
+//! follower passes on restarts no timeout there. So the leader may count from the message before, which is up
+//! to a third of the timeout older.
 //!
 //! # What to do after a lost connection
 //!

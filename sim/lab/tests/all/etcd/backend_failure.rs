@@ -67,6 +67,26 @@ fn a_put_that_arrives_after_its_release_changes_nothing() {
     });
 }
 
+/// The guard is gone with the revoked lease, so that the session's puts would be refused for ever.
+#[test]
+fn a_session_whose_guard_is_gone_is_replaced() {
+    in_cluster(|etcd| async move {
+        let lab = Lab::new(&etcd);
+        let a = warm(&lab, "a").await;
+        // A release behind a put without an answer moves the guard.
+        etcd.control.strike(Delay::one_way(a.name(), MEMBERS[0], Span::from_secs(3)));
+        a.lock.acquire(&key(), a.within(Duration::from_millis(100))).await.unwrap_err();
+        etcd.pass(4000).await;
+        lab.revoke_all().await;
+        let executed = etcd.cluster.executed();
+        let error = a.lock.try_acquire(&key()).await.unwrap_err();
+        assert_eq!(error, TryAcquireError::Backend(BackendError::SessionLost { reported: true }));
+        assert!(etcd.cluster.executed() < executed + 9, "it does not ask again and again");
+        let handle = a.lock.try_acquire(&key()).await.unwrap();
+        assert_eq!(handle.release().await, Ok(Released::Done));
+    });
+}
+
 /// Drops an acquire `millis` ms after its `nth` await point. If `is_held`, another client holds the lock.
 /// Returns true if the acquire ended before.
 fn acquire_dropped_at(nth: usize, millis: u64, is_held: bool) -> bool {
