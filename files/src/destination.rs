@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// The most symbolic links that are followed, as on Linux.
 const LINKS_MAX: usize = 40;
 
+/// The places that have the open files of processes.
+const OPEN_FILES: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
 /// Where the content of an output goes.
 #[derive(Debug)]
 pub(crate) enum Destination {
@@ -27,8 +30,8 @@ impl Destination {
         if there.as_ref().is_some_and(Metadata::is_dir) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        // The open files of a process look like symbolic links to files.
-        let is_open = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+        // The open files of a process look like symbolic links to files. /dev/shm has files of its own.
+        let is_open = OPEN_FILES.iter().any(|place| path.starts_with(place));
         if there.as_ref().is_some_and(|there| is_open || !there.is_file()) {
             return Ok(Self::Stream(path.to_owned()));
         }

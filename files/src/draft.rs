@@ -8,7 +8,7 @@ use tempfile::{NamedTempFile, PersistError};
 
 use crate::destination::{Destination, folder_of};
 use crate::error::Error;
-use crate::folder::{create_folder, temporary};
+use crate::folder::{create_folder, sync, temporary};
 
 /// Content that is written in pieces, and becomes a file only when it is whole. A draft that is dropped
 /// leaves nothing.
@@ -61,7 +61,7 @@ impl Draft {
             Target::Stream(mut stream) => stream.flush(),
             Target::File { target, content } => synced(content)
                 .and_then(|content| content.persist(&target).map_err(|error| error.error))
-                .and_then(|_| sync_folder(folder_of(&target))),
+                .and_then(|_| sync(folder_of(&target))),
         };
         placed.map_err(Error::at(&self.path))
     }
@@ -78,7 +78,7 @@ impl Draft {
         };
         let content = synced(content).map_err(Error::at(path))?;
         match content.persist_noclobber(path) {
-            Ok(_) => sync_folder(folder_of(path)).map(|()| None).map_err(Error::at(path)),
+            Ok(_) => sync(folder_of(path)).map(|()| None).map_err(Error::at(path)),
             Err(PersistError { error, file }) if error.kind() == ErrorKind::AlreadyExists => {
                 let to = Target::File { target, content: BufWriter::new(file) };
                 Ok(Some(Self { path: self.path, to }))
@@ -158,12 +158,4 @@ fn synced(content: BufWriter<NamedTempFile>) -> io::Result<NamedTempFile> {
     let content = content.into_inner().map_err(io::IntoInnerError::into_error)?;
     content.as_file().sync_all()?;
     Ok(content)
-}
-
-/// Waits until the names in a folder are on the disk. Some file systems can't do that.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -1,29 +1,52 @@
 //! Folders, and the temporary files in them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
+use crate::destination::folder_of;
 use crate::error::Error;
 
 /// The prefix of temporary files. They have no extension, so that no reader of a folder takes one for
 /// content.
 const PREFIX: &str = ".new-";
 
-/// Creates a folder, and those in which it is.
+/// Creates a folder, and those in which it is, and waits until their names are on the disk.
 ///
 /// # Errors
 ///
 /// [`Error::Write`] if it can't be created.
 pub fn create_folder(folder: &Path) -> Result<(), Error> {
+    let missing: Vec<_> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     let created = match fs::create_dir_all(folder) {
         // A file is in its place.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(ErrorKind::NotADirectory.into()),
         created => created,
     };
-    created.map_err(Error::at(folder))
+    let sync_name = |folder: &&Path| match sync(folder_of(folder)) {
+        // A folder that may be written, but not read.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    };
+    created.and_then(|()| missing.iter().try_for_each(sync_name)).map_err(Error::at(folder))
+}
+
+/// Waits until the names of the files in a folder are on the disk, where its file system can do that.
+///
+/// # Errors
+///
+/// [`Error::Write`] if the disk fails.
+pub fn sync_folder(folder: &Path) -> Result<(), Error> {
+    sync(folder).map_err(Error::at(folder))
+}
+
+pub(crate) fn sync(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Renames a folder that is not empty to the first of `NAME.earlier`, `NAME-2.earlier` and so on that is

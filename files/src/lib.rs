@@ -9,7 +9,8 @@
 //! Content is written to a temporary file in the same folder, synced and then renamed. A program that is
 //! killed in between leaves the old file as it was, and at most a temporary file called `.new-…`.
 //!
-//! Devices, pipes and files in `/dev` and `/proc` can't be replaced: content is written into them.
+//! Devices, pipes and the open files of processes (`/dev/stdout`, `/proc/self/fd/1`) can't be replaced:
+//! content is written into them.
 //!
 //! Nothing in a simulated process may use this crate: real files are outside the simulation.
 
@@ -22,5 +23,5 @@ mod trial;
 pub use destination::is_same;
 pub use draft::{Draft, keep, write, write_new};
 pub use error::Error;
-pub use folder::{create_folder, put_aside};
+pub use folder::{create_folder, put_aside, sync_folder};
 pub use trial::{Parents, try_folder, try_outputs};

@@ -51,6 +51,17 @@ fn a_draft_that_is_dropped_leaves_the_old_file() {
     assert_eq!(names(folder.path()), ["old"]);
 }
 
+/// A shared memory file system has files like any other.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_in_shared_memory_is_replaced_whole() {
+    let folder = TempDir::new_in("/dev/shm").unwrap();
+    let path = folder.path().join("file");
+    write(&path, "a long content").unwrap();
+    write(&path, "short").unwrap();
+    assert_eq!(read(&path), "short");
+}
+
 #[cfg(unix)]
 #[test]
 fn permissions_are_those_of_other_files() {

@@ -17,8 +17,8 @@ use history::emit;
 
 use crate::OwnerToken;
 use crate::ResourceKey;
-use crate::client::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
-use crate::fence::{Guard, Refusal};
+use crate::client::{Client, ClientError, Failure, PutAnswer, ReadAnswer, Repeated, Retry};
+use crate::fence::{Beside, Guard, Refusal};
 use crate::store::{Read, Snapshot, Write};
 use crate::worker::{Pauses, Step};
 
@@ -84,7 +84,9 @@ pub enum UpdateError {
         /// The highest token seen.
         seen: FencingToken,
     },
-    /// The read or the write was not answered. After [`ClientError::Unknown`] the update may have been made.
+    /// The read or the write was not answered. After [`ClientError::Unknown`] the update may have been made:
+    /// also if the answer to the write is lost and its repetition is refused, since another has written
+    /// between the two.
     #[error(transparent)]
     Unanswered(#[from] ClientError),
 }
@@ -240,9 +242,14 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
             expected: expected,
         });
         let deadline = self.runtime.now() + update.answer_timeout;
-        let answer = match update.retry {
-            Some(retry) => self.client.put_with_retry(&update.key, write, deadline, retry).await,
-            None => self.client.put(&update.key, write, deadline).await,
+        let beside = Beside::NONE;
+        let client = self.client.beside(&beside);
+        let (answer, after_unknown) = match update.retry {
+            Some(retry) => match client.put_repeatedly(&update.key, write, deadline, retry).await {
+                Ok(Repeated { answer, after_unknown }) => (Ok(answer), after_unknown),
+                Err(error) => (Err(error), false),
+            },
+            None => (client.put(&update.key, write, deadline).await, false),
         };
         emit!(ConditionalAnswered {
             key: update.key.id_hash(),
@@ -250,6 +257,11 @@ impl<R: Runtime, P: Pauses> Updater<R, P> {
             expected: expected,
             outcome: outcome(&answer),
         });
+        if after_unknown && let Ok(PutAnswer::Refused(refusal)) = answer {
+            // Beginning anew could make the update twice.
+            let why = format!("its answer was lost, and its repetition refused as {}", refusal.as_str());
+            return Err(ClientError::Unknown(Failure::Service(why)));
+        }
         answer
     }
 

@@ -4,10 +4,11 @@
 //! A task is a unit of work that must take effect once: a tick of a schedule, a job of a queue. Its commit is
 //! the write that `task_sent` announces, once the resource has accepted it; a store without events is judged
 //! by `task_ended` with the outcome `done`. The write may go to another resource than that of the task's key,
-//! such as one for each job: `write_sent`, of the same grant and number, names it. A task may start again as
-//! long as no commit of it was acknowledged: its worker may have died. A worker whose token is not above that
-//! of the commit may start late, since it has claimed before: it paused in between, and its commit is
-//! refused.
+//! such as one for each job: `write_sent`, of the same grant and number, names it. Two writes of one grant
+//! with different numbers commit a task twice, too: a write that is repeated after a lost answer keeps its
+//! number. A task may start again as long as no commit of it was acknowledged: its worker may have died. A
+//! worker of another grant whose token is not above that of the commit may start late, since it has claimed
+//! before: it paused in between, and its commit is refused.
 //!
 //! A task is lost if a worker finds that all tasks up to its number are done (`tasks_passed`), while it was
 //! due and has no commit, was not skipped by the policy, and was not given up (`dead`). A task that one
@@ -74,10 +75,19 @@ type By<'h> = (Option<&'h Name>, u64);
 
 struct Commit<'h> {
     by: By<'h>,
+    /// The number of the write, if it is known.
+    seq: Option<u64>,
     process: Name,
     at: Nanos,
     /// The time at which a worker had the answer.
     acknowledged: Option<Nanos>,
+}
+
+impl Commit<'_> {
+    /// Returns true if the numbers of both writes are known, and differ.
+    fn is_another_write(&self, seq: Option<u64>) -> bool {
+        self.seq.zip(seq).is_some_and(|(one, other)| one != other)
+    }
 }
 
 impl<'h> Judge<'h> for Tasks<'h> {
@@ -97,7 +107,7 @@ impl<'h> Judge<'h> for Tasks<'h> {
             }
             Kind::TaskStarted { key, owner, token, task } => {
                 self.claiming.remove(&event.process);
-                let run = Run { key, task: *task, by: (owner.as_ref(), *token), at };
+                let run = Run { key, task: *task, by: (owner.as_ref(), *token), seq: None, at };
                 self.of(key).start(run, &event.process, verdicts);
             }
             Kind::TaskSent { key, owner, token, seq, task } => {
@@ -120,10 +130,10 @@ impl<'h> Judge<'h> for Tasks<'h> {
                 };
                 let work = self.of(key);
                 let process = state.holders.process(key, owner.as_ref(), *token);
-                work.commit(Run { key, task, by, at }, process, verdicts);
+                work.commit(Run { key, task, by, seq: *seq, at }, process, verdicts);
             }
             Kind::TaskEnded { key, owner, token, task, outcome } => {
-                let run = Run { key, task: *task, by: (owner.as_ref(), *token), at };
+                let run = Run { key, task: *task, by: (owner.as_ref(), *token), seq: None, at };
                 let outcome = outcome.as_ref().map(Name::as_str);
                 self.of(key).end(run, &event.process, outcome, verdicts);
             }
@@ -195,6 +205,8 @@ struct Run<'h> {
     key: &'h Name,
     task: u64,
     by: By<'h>,
+    /// The number of the write that commits it, if it is known.
+    seq: Option<u64>,
     at: Nanos,
 }
 
@@ -202,7 +214,8 @@ impl<'h> Work<'h> {
     fn start(&mut self, run: Run<'h>, process: &'h Name, verdicts: &mut Verdicts) {
         self.started.insert(run.task, process);
         self.running.insert(process, run.task);
-        let committed = self.committed.get(&run.task).filter(|commit| run.by.1 > commit.by.1);
+        let is_later = |commit: &&Commit<'_>| run.by.1 > commit.by.1 || run.by == commit.by;
+        let committed = self.committed.get(&run.task).filter(is_later);
         let Some((commit, acknowledged)) = committed.and_then(|commit| Some((commit, commit.acknowledged?)))
         else {
             return;
@@ -213,17 +226,17 @@ impl<'h> Work<'h> {
                  at {acknowledged}",
                 run.by.1, run.task, run.at, commit.process, commit.by.1,
             );
-            let processes = [process, &commit.process];
+            let processes = both(process, &commit.process);
             verdicts.convict(VerdictKind::RanTwice, run.at, run.key, &processes, detail);
         }
     }
 
     fn commit(&mut self, run: Run<'h>, process: Name, verdicts: &mut Verdicts) {
-        let Run { task, by, at, .. } = run;
+        let Run { task, by, seq, at, .. } = run;
         self.due.remove(&task);
         match self.committed.get(&task) {
-            None => drop(self.committed.insert(task, Commit { by, process, at, acknowledged: None })),
-            Some(first) if first.by == by => {}
+            None => drop(self.committed.insert(task, Commit { by, seq, process, at, acknowledged: None })),
+            Some(first) if first.by == by && !first.is_another_write(seq) => {}
             Some(first) => {
                 if self.convicted.insert((task, by)) {
                     let detail = format!(
@@ -231,7 +244,7 @@ impl<'h> Work<'h> {
                          it at {}",
                         by.1, first.process, first.by.1, first.at,
                     );
-                    let processes = [&process, &first.process];
+                    let processes = both(&process, &first.process);
                     verdicts.convict(VerdictKind::RanTwice, at, run.key, &processes, detail);
                 }
             }
@@ -300,4 +313,9 @@ impl<'h> Work<'h> {
         let processes: Vec<_> = [Some(process), runner].into_iter().flatten().collect();
         verdicts.convict(VerdictKind::TaskLost, at, key, &processes, detail);
     }
+}
+
+/// Returns both processes, or the one that they are.
+fn both<'a>(one: &'a Name, other: &'a Name) -> Vec<&'a Name> {
+    if one == other { vec![one] } else { vec![one, other] }
 }

@@ -1,6 +1,6 @@
 use history::{Kind, Verdict, VerdictKind};
 
-use crate::story::{accepted, acquired, judge, key, lines, only, owner};
+use crate::story::{accepted, accepted_number, acquired, judge, key, lines, only, owner};
 
 fn due(task: u64) -> Kind {
     Kind::TaskDue { key: key(), task }
@@ -60,6 +60,26 @@ fn a_task_may_start_again_until_its_commit_is_acknowledged() {
         verdict.detail,
         "b (token 2) started task 7 at 0.010, and a (token 1) had the answer to its commit at 0.005"
     );
+}
+
+#[test]
+fn a_grant_commits_a_task_once() {
+    let sent = |seq| {
+        let (owner, seq) = (Some(owner("a")), Some(seq));
+        Kind::TaskSent { key: key(), owner, token: 1, seq, task: 7 }
+    };
+    let first = [
+        (0, "a", acquired("a", 1)),
+        (1, "a", started("a", 1, 7)),
+        (2, "a", sent(1)),
+        (3, "resource", accepted_number("a", 1, 1, 1)),
+    ];
+    let and_then = |events: [_; 2]| lines(&judge(first.clone().into_iter().chain(events)));
+    let done = || ended("a", 1, 7, "done");
+    assert_eq!(and_then([(4, "a", done()), (5, "a", done())]), [""; 0]);
+    let again = accepted_number("a", 1, 2, 2);
+    assert_eq!(and_then([(4, "a", sent(2)), (5, "resource", again)]), ["ran_twice a"]);
+    assert_eq!(and_then([(4, "a", done()), (5, "a", started("a", 1, 7))]), ["ran_twice a"]);
 }
 
 #[test]

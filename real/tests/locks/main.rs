@@ -20,6 +20,7 @@ mod blocking;
 mod bounded;
 mod connect;
 mod cron;
+mod cron_claim;
 mod election;
 mod examples;
 mod flight;

@@ -69,6 +69,13 @@ pub struct Client<R: Runtime> {
     idle: Mutex<Option<Connection>>,
 }
 
+/// The answer to a request that is repeated until it is answered.
+pub(crate) struct Repeated<T> {
+    pub(crate) answer: T,
+    /// True if the answer to an earlier attempt is unknown: it may have been applied.
+    pub(crate) after_unknown: bool,
+}
+
 impl<R: Runtime> Client<R> {
     /// Creates a client of the service at `address`, written `host:port`. It connects when it is first used.
     pub fn new(runtime: R, address: &str) -> Self {
@@ -219,7 +226,7 @@ impl<R: Runtime> Client<R> {
         answer: fn(StatusCode, &[u8]) -> Result<T, ClientError>,
         deadline: Instant,
         retry: Retry,
-    ) -> Result<T, ClientError> {
+    ) -> Result<Repeated<T>, ClientError> {
         let mut unknown = false;
         loop {
             let attempt = deadline.min(self.runtime.now() + retry.attempt);
@@ -230,9 +237,16 @@ impl<R: Runtime> Client<R> {
                     failure
                 }
                 Err(ClientError::NotSent(failure)) => failure,
+                // The bearer token may have changed meanwhile. The earlier attempt may be applied all the
+                // same.
+                Err(ClientError::Refused { status, error, help }) if unknown => {
+                    let refused =
+                        format!("the service then refused a repetition ({status}): {error}; {help}");
+                    return Err(ClientError::Unknown(Failure::Service(refused)));
+                }
                 answered => {
                     sometimes!(self.runtime, retry_answered, unknown);
-                    return answered;
+                    return answered.map(|answer| Repeated { answer, after_unknown: unknown });
                 }
             };
             let pause = match &failure {

@@ -5,7 +5,7 @@ use std::fmt;
 use dlock::{FencingToken, Instant, Runtime};
 
 use super::message::{put_answer, put_request, read_answer, read_request};
-use super::{Client, ClientError, PutAnswer, ReadAnswer, Retry};
+use super::{Client, ClientError, PutAnswer, ReadAnswer, Repeated, Retry};
 use crate::fence::Beside;
 use crate::store::{Read, Write};
 use crate::{OwnerToken, ResourceKey};
@@ -80,6 +80,16 @@ impl<R: Runtime> PermitClient<'_, R> {
         deadline: Instant,
         retry: Retry,
     ) -> Result<PutAnswer, ClientError> {
+        Ok(self.put_repeatedly(key, write, deadline, retry).await?.answer)
+    }
+
+    pub(crate) async fn put_repeatedly(
+        &self,
+        key: &ResourceKey,
+        write: &Write,
+        deadline: Instant,
+        retry: Retry,
+    ) -> Result<Repeated<PutAnswer>, ClientError> {
         let request = || put_request(&self.client.address, key, write, self.beside);
         self.client.repeat(request, put_answer, deadline, retry).await
     }

@@ -8,7 +8,9 @@
 //!   names it, and deleted after the record that names another.
 //! - `lock-00` to `lock-ff` are locked from before the record is read until the decision is reported; each
 //!   belongs to a 256th of the keys. The system unlocks them when a process dies. Deleting one while a
-//!   process runs would give two processes the lock.
+//!   process runs would give two processes the lock. One that is not empty marks that a record was being
+//!   replaced: a process that died may have renamed it without syncing the folder, so whoever locks it next
+//!   does that first, and never answers by a record that a loss of power would undo.
 //!
 //! So a process that dies at any point leaves the old state or the new one, and at most a file that nothing
 //! names: [`FolderStore::sweep`] deletes those.
@@ -88,9 +90,9 @@ impl FolderStore {
         let folder = folder.as_ref().to_owned();
         files::create_folder(&folder).map_err(failed)?;
         files::try_folder(&folder).map_err(failed)?;
-        // The folder's own name must survive a loss of power, too.
+        // A process that made the folder, and died, may not have synced its name.
         if let Some(parent) = fs::canonicalize(&folder).map_err(failed)?.parent() {
-            File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)?;
+            files::sync_folder(parent).map_err(failed)?;
         }
         Ok(Self { folder, max_jump: None, inline_bytes_max: INLINE_BYTES_MAX, after_step: Box::new(|_| ()) })
     }
@@ -155,12 +157,17 @@ impl FolderStore {
         remove(&path).map(|()| true).map_err(failed)
     }
 
-    /// Locks the keys whose names share a lock with `stem`, until the file is dropped.
+    /// Locks the keys whose names share a lock with `stem`, until the file is dropped, and syncs what a
+    /// process that died has left.
     fn lock(&self, stem: &str) -> Result<File, StoreError> {
         let place = BodyDigest::of(stem.as_bytes()).as_bytes()[0];
         let path = self.folder.join(format!("lock-{place:02x}"));
         let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
         file.lock().map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() > 0 {
+            files::sync_folder(&self.folder).map_err(failed)?;
+            file.set_len(0).map_err(failed)?;
+        }
         Ok(file)
     }
 
@@ -177,10 +184,11 @@ impl FolderStore {
         self.folder.join(format!("{stem}.record"))
     }
 
-    /// Judges the record of `key` under its lock, which the caller holds, and stores what `judge` makes of
-    /// it, with `body` if there is one. Returns the outcome and the record as it is then.
+    /// Judges the record of `key` under its `lock`, and stores what `judge` makes of it, with `body` if there
+    /// is one. Returns the outcome and the record as it is then.
     fn change<T>(
         &self,
+        lock: &File,
         key: &ResourceKey,
         body: Option<&Bytes>,
         judge: impl FnOnce(&mut Record) -> Judged<T>,
@@ -198,7 +206,10 @@ impl FolderStore {
         }
         let bytes = record.to_bytes(key.as_str());
         let path = self.record_path(&stem);
+        lock.set_len(1).map_err(failed)?;
         self.replace(&path, &bytes, FolderStep::RecordDrafted, FolderStep::RecordReplaced)?;
+        // The record is on the disk. If the mark stays, the next process syncs the folder once more.
+        let _ = lock.set_len(0);
         if let Some(old) = found.body_name()
             && record.body_name() != Some(old)
         {
@@ -281,9 +292,9 @@ impl Store for FolderStore {
         fencing: Fencing,
     ) -> Result<WriteOutcome, StoreError> {
         let digest = BodyDigest::of(&write.body);
-        let _lock = self.lock(&stem_of(key))?;
+        let lock = self.lock(&stem_of(key))?;
         let judge = |record: &mut Record| record.write(self.max_jump, write, beside, digest, fencing);
-        let (outcome, _) = self.change(key, Some(&write.body), judge)?;
+        let (outcome, _) = self.change(&lock, key, Some(&write.body), judge)?;
         event::write_decided(key, write, digest, &outcome);
         Ok(outcome)
     }
@@ -296,12 +307,12 @@ impl Store for FolderStore {
         fencing: Fencing,
     ) -> Result<ReadOutcome, StoreError> {
         let stem = stem_of(key);
-        let _lock = self.lock(&stem)?;
+        let lock = self.lock(&stem)?;
         let (judged, record) = match read.mark() {
             None => (Ok(()), self.load(&stem, Some(key))?),
             Some(mark) => {
                 let judge = |record: &mut Record| record.claim(self.max_jump, &mark, beside, fencing);
-                self.change(key, None, judge)?
+                self.change(&lock, key, None, judge)?
             }
         };
         let outcome = match judged {
@@ -316,8 +327,8 @@ impl Store for FolderStore {
 impl FenceAdmin for FolderStore {
     /// Sets the fence as [`FenceAdmin::set_fence`] says; the record keeps the newest 100 changes only.
     async fn set_fence(&self, key: &ResourceKey, change: &FenceChange) -> Result<SetOutcome, StoreError> {
-        let _lock = self.lock(&stem_of(key))?;
-        let (outcome, _) = self.change(key, None, |record| record.set_fence(change))?;
+        let lock = self.lock(&stem_of(key))?;
+        let (outcome, _) = self.change(&lock, key, None, |record| record.set_fence(change))?;
         if outcome == SetOutcome::Set {
             event::fence_set(key, change.from, change.to);
         }

@@ -3,6 +3,10 @@
 // The permits beside the highest token of a key.
 mod permits;
 
+#[cfg(unix)]
+use std::fs::File;
+#[cfg(unix)]
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -36,6 +40,11 @@ const VALUES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("values");
 /// The changes of fences by operators, numbered for each key: the token before, the token afterwards, the
 /// time, the operator and the reason. The table is created with its first row.
 const CHANGES: TableDefinition<'_, (&str, u64), ChangeRow<'_>> = TableDefinition::new("fence_changes");
+
+/// The errors of a folder that can't be synced, and whose disk has not failed.
+#[cfg(unix)]
+const UNSYNCED: [ErrorKind; 3] =
+    [ErrorKind::InvalidInput, ErrorKind::Unsupported, ErrorKind::PermissionDenied];
 
 /// The size of the cache that redb keeps in memory.
 const CACHE_BYTES: usize = 16 << 20;
@@ -90,7 +99,19 @@ impl RedbStore {
     ///
     /// As [`RedbStore::create`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::prepare(redb::Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(failed)?)
+        let path = path.as_ref();
+        let database = redb::Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(failed)?;
+        // The name of a new file must survive a loss of power, too.
+        #[cfg(unix)]
+        {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            match File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all()) {
+                // A folder that may not be read, or a file system that can't do that.
+                Err(error) if UNSYNCED.contains(&error.kind()) => {}
+                synced => synced.map_err(failed)?,
+            }
+        }
+        Self::prepare(database)
     }
 
     /// Refuses tokens above `max_jump`, as long as fencing is on.

@@ -43,8 +43,8 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
 
     /// Does the job in sections nested `depth` deep, and leaves the outermost one, which `entered` is. Each
     /// section writes, enters the next one, and writes again after that has left; the innermost one works and
-    /// writes once. The writes are numbered; [`Job::writes`] is not used, and neither is [`Job::release`]:
-    /// the sections always leave.
+    /// writes once. A `depth` of 0 is one of 1. The writes are numbered; [`Job::writes`] is not used, and
+    /// neither is [`Job::release`]: the sections always leave.
     ///
     /// # Errors
     ///
@@ -57,6 +57,7 @@ impl<B: Backend, P: Pauses> Worker<B, P> {
         entered: Entered<B>,
     ) -> Result<RoundOfNested, RoundError> {
         let resource = ResourceKey::new(job.key.name())?;
+        let depth = depth.max(1);
         let job = &Job { writes: u64::from(depth) * 2 - 1, ..job.clone() };
         let nested = Nested { job, resource: &resource, scope, depth };
         let token = entered.fence();

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::world::{World, run};
+use crate::common::world::{Link, World, run};
 use dlock::{FencingToken, Instant, Runtime};
 use resource::bearer::BearerTokens;
 use resource::client::{Client, ClientError, Failure, PutAnswer, ReadAnswer, Retry};
@@ -65,6 +65,25 @@ fn a_client_with_the_token_is_served() {
         let error = wrong.read(&key(), deadline).await.expect_err("it has another token");
         let shown = format!("{signed:?} {wrong:?} {error} {error:?}");
         assert!(!shown.contains("9f86"), "{shown}");
+    });
+}
+
+/// The answer to the write is lost. Until it is repeated, the service is replaced by one with other tokens.
+#[test]
+fn a_lost_answer_stays_unknown_though_the_repetition_is_refused() {
+    let store = Arc::new(MemoryStore::new());
+    let open = App::new(store.clone(), Config::default());
+    let bearer = Some(BearerTokens::parse(SECRET).unwrap());
+    let guarded = App::new(store, Config::default()).guarded(Guards { bearer, ..Guards::default() });
+    run(&open, &[Link::LosesReplies], async |world| {
+        let later = world.clone();
+        world.spawn(async move {
+            later.sleep_until(World::at(0) + Duration::from_millis(500)).await;
+            later.deploy(&guarded);
+        });
+        let answer = client(&world).put_with_retry(&key(), &write(34), World::at(9), Retry::default()).await;
+        let Err(ClientError::Unknown(Failure::Service(why))) = answer else { panic!("{answer:?}") };
+        assert!(why.starts_with("the service then refused a repetition (401): "), "{why}");
     });
 }
 

@@ -92,6 +92,27 @@ fn a_write_killed_at_any_step_is_applied_whole_or_not_at_all() {
     }
 }
 
+/// A record that was renamed may not be on the disk yet. The mark outlives the process, and whoever locks the
+/// key next syncs the folder before it answers.
+#[test]
+fn a_record_that_may_not_be_on_the_disk_is_marked() {
+    let scratch = Scratch::new();
+    let crashes = crash_at_each_step(&scratch, |store| {
+        write(store, &key("k"), &owned(34, "b"), ON).unwrap();
+    });
+    let marks = |folder: &Path| {
+        let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+        let locks = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("lock-"));
+        locks.map(|lock| lock.metadata().unwrap().len()).sum::<u64>()
+    };
+    for (step, folder) in crashes {
+        let is_replacing = matches!(step, FolderStep::RecordDrafted | FolderStep::RecordReplaced);
+        assert_eq!(marks(&folder), u64::from(is_replacing), "{step:?}");
+        snapshot(&open(&folder), &key("k"));
+        assert_eq!(marks(&folder), 0, "{step:?}");
+    }
+}
+
 #[test]
 fn a_claim_killed_at_any_step_is_kept_or_not() {
     let scratch = Scratch::new();

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::common::world::{World, run};
+use crate::common::world::{Link, World, run};
 use bytes::Bytes;
 use dlock::FencingToken;
 use resource::ResourceKey;
-use resource::client::{Client, ReadAnswer};
+use resource::client::{Client, ClientError, ReadAnswer};
 use resource::fence::Guard;
 use resource::http::{App, Config};
 use resource::store::{MemoryStore, Snapshot, Write};
@@ -81,6 +81,27 @@ fn it_gives_up_after_the_maximum_of_attempts() {
         let given_up = updater(&world, 3).update(&update(), append).await;
         assert_eq!(given_up, Err(UpdateError::Contended { attempts: 3, current: 3 }));
         assert_eq!(value(&world).await, "rival", "its value is not stored");
+    });
+}
+
+/// Between the write whose answer is lost and its repetition, a rival builds on it. To begin anew would make
+/// the update twice.
+#[test]
+fn an_update_that_another_followed_before_its_repetition_is_unknown() {
+    let links = [Link::ClosesAfterReply, Link::LosesReplies];
+    run(&app(), &links, async |world| {
+        let rival = world.clone();
+        dlock::Runtime::spawn(&world, async move {
+            dlock::Runtime::sleep_until(&rival, World::at(0) + Duration::from_millis(500)).await;
+            let client = Client::new(rival.clone(), "resource:80");
+            let guard = Guard::Version { expected: 1 };
+            let next = Write { guard, owner: None, body: " mine, rival".into() };
+            client.put(&update().key, &next, World::at(9)).await.unwrap();
+        });
+        let answer = updater(&world, 0).update(&update(), append).await;
+        let Err(UpdateError::Unanswered(ClientError::Unknown(why))) = answer else { panic!("{answer:?}") };
+        assert_eq!(why.to_string(), "its answer was lost, and its repetition refused as conflict");
+        assert_eq!(value(&world).await, " mine, rival");
     });
 }
 

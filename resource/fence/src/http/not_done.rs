@@ -123,7 +123,7 @@ impl From<LostError> for NotDone {
     }
 }
 
-#[cfg(any(feature = "tokio-postgres", feature = "sqlx"))]
+#[cfg(any(feature = "tokio-postgres", feature = "sqlx", feature = "mysql"))]
 impl<E> From<crate::Stop<E>> for NotDone {
     /// Returns `Refused` for a refusal, and `Unknown` if the commit may have been done. Answer
     /// [`Stop::Repeated`](crate::Stop::Repeated) as the first time: it is no failure.

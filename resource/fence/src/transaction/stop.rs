@@ -40,7 +40,8 @@ pub enum Stop<E> {
 
 impl<E> Stop<E> {
     /// Returns the fact that a refusal proves: here also [`Proof::Superseded`], since the rows of
-    /// `fence_position` are raised by writes alone. `None` if it is no refusal.
+    /// `fence_position` are raised by writes alone. Don't use it for the key of a schedule, whose row a claim
+    /// of its ticks raises, too: a refusal there proves [`Proof::Stale`] alone. `None` if it is no refusal.
     pub const fn proof(&self) -> Option<Proof> {
         match self {
             Self::Refused(Refusal::Stale { seen, got }) if got.as_u64() < seen.as_u64() => {

@@ -83,6 +83,11 @@ impl World {
         self.state().closed
     }
 
+    /// Replaces the service: new connections lead to `app`.
+    pub(crate) fn deploy(&self, app: &App) {
+        self.state().app = app.clone();
+    }
+
     /// Moves the clock, as a pause of the process does.
     pub(crate) fn pause(&self, time: Duration) {
         let mut state = self.state();

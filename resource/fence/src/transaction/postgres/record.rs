@@ -5,6 +5,7 @@ use std::future::Future;
 use dlock::Instant;
 use tokio_postgres::{Client, Error, Transaction};
 
+use super::ticks::seen_ticks;
 use super::{Entry, Stop, claim_ticks, finish_tick};
 use crate::WriteSeq;
 use crate::cron::{Grant, Seen, Tick, Ticks, TicksError};
@@ -52,9 +53,16 @@ impl<S: TickStatements> PostgresTicks<S> {
 
     async fn try_claim(&mut self, entry: Entry, grant: &Grant) -> Result<Seen, Stop<Error>> {
         let mut transaction = self.client.transaction().await?;
-        let seen = claim_ticks(&mut transaction, &grant.key, entry).await?;
-        transaction.commit().await?;
-        Ok(seen)
+        match claim_ticks(&mut transaction, &grant.key, entry).await {
+            // The answer to this very claim was lost. It stands, and nothing has followed it.
+            Err(Stop::Repeated(_)) => drop(transaction),
+            claimed => {
+                let seen = claimed?;
+                transaction.commit().await?;
+                return Ok(seen);
+            }
+        }
+        seen_ticks(&mut self.client.transaction().await?, &grant.key).await
     }
 
     async fn try_commit(

@@ -64,6 +64,14 @@ pub async fn claim_ticks<T: PostgresTransaction>(
     entry: impl Into<Entry> + Send,
 ) -> Result<Seen, Stop<T::Error>> {
     check(transaction, key, entry).await?;
+    seen_ticks(transaction, key).await
+}
+
+/// Returns the last tick that is done, with the server's clock.
+pub(super) async fn seen_ticks<T: PostgresTransaction>(
+    transaction: &mut T,
+    key: &ResourceKey,
+) -> Result<Seen, Stop<T::Error>> {
     let (last, now_ms) = transaction.last_tick(CLAIM, key.as_str()).await?;
     let positive = |number: i64| u64::try_from(number).map_err(|_| Stop::Corrupt("a tick is negative"));
     let last = last.map(positive).transpose()?.map(Tick::new);
@@ -77,7 +85,8 @@ pub async fn claim_ticks<T: PostgresTransaction>(
 ///
 /// # Errors
 ///
-/// As [`check`], and [`Stop::Repeated`] if the tick is done.
+/// As [`check`], and [`Stop::Repeated`] if the tick is done, or if this very entry has begun it before, whose
+/// answer was lost.
 pub async fn begin_tick<T: PostgresTransaction>(
     transaction: &mut T,
     key: &ResourceKey,
