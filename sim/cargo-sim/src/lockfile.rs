@@ -2,7 +2,8 @@
 //!
 //! Cargo has no stable option to use another lock file, and rewrites the workspace's own when tokio is
 //! replaced. So the user's file is saved first, and restored when cargo is done. A saved file that is still
-//! there when a call begins was left by a call that was killed: it is restored then.
+//! there when a call begins was left by a call that was killed: it is restored then. The saved file is in the
+//! target folder: a call with another one can't restore it, and refuses the file that was left.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -36,9 +37,13 @@ impl LockFile {
 
     /// Restores the file that an earlier call has saved, and says so. A file that somebody else has changed
     /// since is not overwritten.
+    ///
+    /// # Errors
+    ///
+    /// A file with the replaced tokio, although this target folder has no saved one.
     pub(crate) fn recover(&self) -> Result<(), Error> {
-        let Some(saved) = read(&self.saved)? else { return Ok(()) };
         let current = read(&self.path)?.unwrap_or_default();
+        let Some(saved) = read(&self.saved)? else { return self.refuse_replaced(&current) };
         if current == saved {
             return remove(&self.saved);
         }
@@ -62,6 +67,25 @@ impl LockFile {
         Ok(())
     }
 
+    /// Refuses a Cargo.lock with the replaced tokio, which is not the user's. A call with another target
+    /// folder has left it, or still uses it. One with this folder has not: it would have saved the user's
+    /// file here, and while it runs, this call waits for its turn.
+    fn refuse_replaced(&self, current: &[u8]) -> Result<(), Error> {
+        if !has_replaced_tokio(current) {
+            return Ok(());
+        }
+        let workspace = self.saved.parent().and_then(Path::file_name).unwrap_or_default();
+        Err(Error::Message(format!(
+            "{} is the lock file of another `cargo sim`: it names the package {REAL_TOKIO}. That call was \
+             killed before it restored yours, or still runs with another target folder. If it runs, wait for \
+             its end. If it was killed, copy yours back: from the target folder of that call \
+             (TARGET/sim/workspaces/{}/Cargo.lock.saved), or, after a `cargo clean`, from version control \
+             (`git checkout Cargo.lock`). If yours is in neither, remove the file: cargo makes a new one",
+            self.path.display(),
+            workspace.display()
+        )))
+    }
+
     /// Returns true if `current` was left by an interrupted call: it names the replaced tokio, or is only the
     /// start of a file that was being written.
     fn is_ours(&self, current: &[u8], saved: &[u8]) -> bool {
@@ -82,6 +106,8 @@ impl LockFile {
                 self.path.display()
             )));
         };
+        // A call with another target folder may have exchanged it since `recover`.
+        self.refuse_replaced(&user)?;
         files::write(&self.saved, &user)?;
         copy_time(&self.path, &self.saved)?;
         let is_known = read(&self.origin)?.is_some_and(|origin| origin == user) && self.replaced.exists();

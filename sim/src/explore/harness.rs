@@ -1,6 +1,7 @@
 //! `sim::check`: a search inside a user's `cargo test`.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use files::{Parents, try_outputs};
@@ -10,7 +11,7 @@ use super::cause::{Cause, Causes};
 use super::exercise::{Allowed, Exercised};
 use super::explain::explain;
 use super::feedback::Feedback;
-use super::kept::{Kept, kept};
+use super::kept::{Kept, check_name, to_replay, where_kept};
 use super::page;
 use super::portfolio::Portfolio;
 use super::repeat::{self, difference};
@@ -46,7 +47,8 @@ const PAGE: &str = "DLOCK_SIM_HTML";
 /// `SEED=7 cargo test` runs only the schedule of that seed; `SEEDS=10000` runs that many seeds, from `SEED`
 /// (or 0) on. `DLOCK_SIM_SEED` and `DLOCK_SIM_SEEDS` take precedence. A failing schedule is shrunk, explained
 /// and kept in `sim-regressions/NAME.toml` beside the crate's manifest; later searches replay it first. If it
-/// can't be kept, the failure says why, and shows the schedule in any case. With the feature `pages`,
+/// can't be kept, the failure says why, and shows the schedule in any case. Further schedules of the search
+/// are kept in `NAME-2.toml` and so on, so no search may have such a name. With the feature `pages`,
 /// `DLOCK_SIM_HTML=FILE` draws its run as a page. A search that finds no failure and has checked nothing
 /// fails, too: see [`Search::find`].
 pub fn check<S: Subject>(name: &str, subject: S) -> Search<S> {
@@ -171,8 +173,8 @@ impl<S: Subject> Search<S> {
     ///
     /// If a schedule fails: a verdict that nothing in it excuses, a check that does not hold, a panic of
     /// the code under test, or a second run that differs. The message shows the schedule, its trace and the
-    /// command that replays it. Also if the search has [checked nothing](Search::find), or if the environment
-    /// or a kept file can't be used.
+    /// command that replays it. Also if the search has [checked nothing](Search::find), or if its name, the
+    /// environment or a kept file can't be used.
     pub fn run(self) {
         match self.checked() {
             Ok((None, exercised)) => println!("{}: {exercised}", self.name),
@@ -185,10 +187,10 @@ impl<S: Subject> Search<S> {
     ///
     /// # Errors
     ///
-    /// The problem with the environment, with a kept file, or with the world that the subject builds. If no
-    /// schedule fails, also the reasons why the search has checked nothing: no process entered a section or
-    /// passed a point, a server refused a command as unknown, or a section or a [key](crate::Sim::key)
-    /// matches no lock.
+    /// The problem with the name, with the environment, with a kept file or its folder, or with the world
+    /// that the subject builds. If no schedule fails, also the reasons why the search has checked nothing: no
+    /// process entered a section or passed a point, a server refused a command as unknown, or a section or a
+    /// [key](crate::Sim::key) matches no lock.
     ///
     /// # Example
     ///
@@ -209,8 +211,10 @@ impl<S: Subject> Search<S> {
     }
 
     pub(super) fn search(&self, exercised: &mut Exercised) -> Result<Option<Failure>, String> {
-        let (seed, count) = (seed::of_environment()?, seed::number(&SEEDS)?);
-        let kept = kept(&self.folder, &self.name);
+        check_name(&self.name)?;
+        let seed = seed::of_environment()?;
+        let seeds = self.seeds(seed)?;
+        let kept = to_replay(&self.folder, &self.name)?;
         if let Some(page) = &self.page {
             let inputs: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
             try_outputs(&[page], &inputs, Parents::Exist)
@@ -221,19 +225,13 @@ impl<S: Subject> Search<S> {
         {
             return Ok(Some(failure));
         }
-        let first = seed.unwrap_or(0);
-        let count = count.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
-        if count == 0 {
-            let [_, seeds] = SEEDS;
-            let problem = format!("a search of 0 schedules checks nothing: set {seeds} to 1 or more");
-            return Err(format!("{}: {problem}", self.name));
-        }
         let survey = sim::survey_run(&self.subject)
             .map_err(|error| format!("{}: its world can't be run even without faults: {error}", self.name))?;
         exercised.add(&survey);
         let mut feedback = Feedback::new(sim::points_of(&survey), &self.portfolio, self.faults.as_ref());
         let mut learning = feedback.learning();
-        for seeds in batch::of(first..first.saturating_add(count)) {
+        let first = seeds.start;
+        for seeds in batch::of(seeds) {
             for seed in seeds {
                 let (schedule, _) = feedback.draw(&self.subject, seed).map_err(|error| {
                     format!("{}: seed {seed} draws a schedule that can't be run: {error}", self.name)
@@ -249,6 +247,22 @@ impl<S: Subject> Search<S> {
             feedback.take(&mut learning);
         }
         Ok(None)
+    }
+
+    /// Returns the seeds to run, from `seed` or 0 on. An error if there is none.
+    fn seeds(&self, seed: Option<u64>) -> Result<Range<u64>, String> {
+        let count = seed::number(&SEEDS)?.unwrap_or(if seed.is_some() { 1 } else { self.schedules });
+        let first = seed.unwrap_or(0);
+        let end = first.saturating_add(count);
+        if count == 0 {
+            let [_, seeds] = SEEDS;
+            let problem = format!("a search of 0 schedules checks nothing: set {seeds} to 1 or more");
+            return Err(format!("{}: {problem}", self.name));
+        }
+        if end == first {
+            return Err(format!("{}: SEED={first} leaves no seed: give a smaller one", self.name));
+        }
+        Ok(first..end)
     }
 
     /// Keeps and shrinks the schedule that broke the subject. It was drawn from `seed`, in a search from
@@ -369,19 +383,5 @@ impl<S: Subject> Search<S> {
         let verdicts =
             verdicts.map(|verdict| format!("{} at {}: {}", verdict.kind, verdict.at, verdict.detail));
         verdicts.chain(report.findings.iter().map(ToString::to_string)).collect()
-    }
-}
-
-/// Keeps the shrunk schedule in place of the drawn one. Returns a line with its file, or with the reason why
-/// it is not kept.
-fn where_kept(drawn: Result<Kept, files::Error>, schedule: &str) -> String {
-    let drawn = match drawn {
-        Ok(drawn) => drawn,
-        Err(error) => return format!("NOT KEPT: save the schedule above. {error} (keep_in)"),
-    };
-    let path = drawn.path().display().to_string();
-    match drawn.replace(schedule) {
-        Ok(kept) => format!("kept in {}, which is replayed first from now on", kept.path().display()),
-        Err(error) => format!("kept as it was drawn in {path}. NOT KEPT: the schedule above. {error}"),
     }
 }

@@ -86,19 +86,22 @@ impl Injector {
         self.ledger.heal(number)
     }
 
-    /// Strikes the faults that are aimed at this passing of a point by a server or by a process's network.
+    /// Strikes the faults that are aimed at this passing of a point by a server. Redis accepts its commands
+    /// in upper and lower case.
     pub fn on_server_point(self: &Arc<Self>, process: &str, passed: &str) {
-        // Redis accepts its commands in upper and lower case.
-        if let Some(aimed) = self.points().find(|aimed| aimed.eq_ignore_ascii_case(passed)) {
-            self.on_point(process, aimed);
-        }
+        self.pass(process, |aimed| aimed.eq_ignore_ascii_case(passed));
     }
 
     /// Strikes the faults whose trigger is this passing of a point.
     pub fn on_point(self: &Arc<Self>, process: &str, passed: &str) {
+        self.pass(process, |aimed| aimed == passed);
+    }
+
+    /// Strikes the faults that are aimed at this passing of a point; `is_passed` recognises its name.
+    fn pass(self: &Arc<Self>, process: &str, is_passed: impl Fn(&str) -> bool) {
         for (number, armed) in self.faults.iter().enumerate() {
             let Trigger::After { process: aimed, point, nth, plus } = &armed.fault.when else { continue };
-            if point != passed || aimed != process {
+            if aimed != process || !is_passed(point) {
                 continue;
             }
             if armed.passed.fetch_add(1, Ordering::Relaxed) + 1 != *nth {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use history::Span;
 
+use super::point;
 use super::process::Process;
 use super::stage::Stage;
 use crate::faults::{self, Action, Fault, FaultCheck, Injector, Trigger};
@@ -179,7 +180,7 @@ impl Control {
         let (injector, names) = (Arc::clone(&self.injector), self.world().clone());
         self.world().hear_points(move |process: ProcessId, point: &str| {
             let process = names.process(process).name();
-            injector.on_server_point(process, point);
+            strike_at(&injector, process, point);
             listener(process, point);
         });
     }
@@ -226,5 +227,15 @@ impl Struck {
 impl fmt::Debug for Struck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Struck").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// Strikes the faults that are aimed at this passing of a point by a server or by a process's network.
+pub(super) fn strike_at(injector: &Arc<Injector>, process: &str, point: &str) {
+    // The names of two processes may differ in case alone.
+    if point::is_of_network(point) {
+        injector.on_point(process, point);
+    } else {
+        injector.on_server_point(process, point);
     }
 }

@@ -14,7 +14,7 @@ use history::{Nanos, Rules, VerdictKind, audit};
 use super::arrivals::{in_flight, last_arrival};
 use super::builder::Sim;
 use super::check::{Check, Evidence, Finding};
-use super::control::Control;
+use super::control::{Control, strike_at};
 use super::error::RunError;
 #[cfg(unix)]
 use super::own_process;
@@ -389,6 +389,6 @@ fn forward_points(world: &World, injector: &Arc<Injector>, steps: Option<&Steps>
         if let Some(steps) = &steps {
             steps.pass(process, point);
         }
-        injector.on_server_point(process, point);
+        strike_at(&injector, process, point);
     });
 }

@@ -59,6 +59,38 @@ fn next_call_restores_after_a_kill_and_says_so() {
     assert!(!fixture.succeeds("test").contains("restored"));
 }
 
+/// Returns a fixture in which a call was killed when it was building, and the Cargo.lock as it was before.
+fn killed(name: &str) -> (Fixture, String) {
+    let fixture = fixture(name).with_own_target();
+    let user = fixture.lock_file();
+    let mut child = building(&fixture, &user);
+    kill_process_group(pid(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    fixture.write("go", "");
+    (fixture, user)
+}
+
+#[test]
+fn another_target_folder_refuses_the_lock_file_of_a_killed_call() {
+    let (fixture, user) = killed("moved");
+    let left = fixture.lock_file();
+    let printed = fixture.fails(&format!("test --target-dir {}", fixture.path("other").display()), 101);
+    assert!(printed.contains("was killed") && printed.contains("version control"), "{printed}");
+    let copy = printed.split(['(', ')']).find_map(|part| part.strip_prefix("TARGET/")).unwrap();
+    assert_eq!(std::fs::read_to_string(fixture.path("target").join(copy)).unwrap(), user);
+    assert_eq!(fixture.lock_file(), left);
+}
+
+#[test]
+fn lock_file_of_a_killed_call_is_refused_after_cargo_clean() {
+    let (fixture, _) = killed("cleaned");
+    let left = fixture.lock_file();
+    std::fs::rename(fixture.path("target"), fixture.path("removed")).unwrap();
+    let printed = fixture.fails("test", 101);
+    assert!(printed.contains("after a `cargo clean`, from version control"), "{printed}");
+    assert_eq!(fixture.lock_file(), left);
+}
+
 /// A terminal sends Ctrl-C to cargo, too; SIGTERM arrives at `cargo sim` alone.
 #[test]
 fn signals_restore_the_lock_file() {

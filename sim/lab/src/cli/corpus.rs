@@ -12,7 +12,11 @@ use super::{Outcome, arm_name, print, wrap};
 /// Width of the column of schedule names.
 const NAME: usize = 30;
 
-/// Replays the schedules in `folder`. Returns false if one of them does not give the expected outcome.
+/// The problem with a schedule that demands no outcome: its replay shows nothing.
+const EXPECTS_NOTHING: &str = "the schedule expects nothing: add [expect.unfenced] or [expect.fenced]";
+
+/// Replays the schedules in `folder`. Returns false if one of them does not give the expected outcome, or
+/// expects none.
 pub(crate) fn corpus(folder: &Path) -> Outcome {
     let mut agreed = 0;
     let schedules = corpus::load(folder)?;
@@ -24,7 +28,11 @@ pub(crate) fn corpus(folder: &Path) -> Outcome {
             let kinds: Vec<String> = report.kinds().iter().map(ToString::to_string).collect();
             let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
             let _ = write!(line, " {}: {kinds};", arm_name(arm).trim_start_matches("fencing "));
-            problems.extend(schedule.mismatches(arm.name(), &report).unwrap_or_default());
+            let mismatches = schedule.mismatches(arm.name(), &report).unwrap_or_default();
+            problems.extend(mismatches.iter().map(ToString::to_string));
+        }
+        if schedule.expect.is_empty() {
+            problems.push(EXPECTS_NOTHING.to_owned());
         }
         agreed += usize::from(problems.is_empty());
         let line = line.trim_end_matches(';');

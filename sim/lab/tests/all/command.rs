@@ -147,6 +147,22 @@ fn the_corpus_has_a_line_for_each_schedule() {
 }
 
 #[test]
+fn a_schedule_that_expects_nothing_is_not_as_expected() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("expects-nothing");
+    std::fs::create_dir_all(&folder).unwrap();
+    let seed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../seeds/gc-pause.toml");
+    let text = std::fs::read_to_string(seed).unwrap();
+    let (schedule, _) = text.split_once("[expect.").unwrap();
+    std::fs::write(folder.join("gc-pause.toml"), schedule).unwrap();
+    let output = sim(&["corpus", folder.to_str().unwrap()]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("FAIL gc-pause "), "{text}");
+    assert!(text.ends_with("0 of 1 schedules as expected\n"), "{text}");
+    assert!(text.contains("expects nothing: add [expect.unfenced] or [expect.fenced]"), "{text}");
+}
+
+#[test]
 fn an_exploration_counts_its_schedules() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("violations");
     let output = sim(&["explore", "--seeds", "20", "--threads", "2", "--out", out.to_str().unwrap()]);

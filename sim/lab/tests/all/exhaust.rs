@@ -209,6 +209,22 @@ fn an_interrupted_search_ends_with_the_same_claim() {
 }
 
 #[test]
+fn a_part_that_ends_at_its_first_violation_is_not_done() {
+    let file = File(std::env::temp_dir().join(format!("sim-exhaust-first-{}.json", std::process::id())));
+    let start = base(&patient, 0).unwrap();
+    let scope = Scope { forms: pauses_and_crashes(), ..Scope::of(2) };
+    let whole = search(&patient, &start, &scope);
+    let scope = Scope { progress: Some(file.0.clone()), ..scope };
+    let first = search(&patient, &start, &Scope { ends_at_first: true, ..scope.clone() });
+    // The part of its first fault has placements after this one.
+    assert_eq!(first.breaks[0].faults, 2, "{:?}", causes(&first));
+    assert!(first.remaining > 0 && first.runs < whole.runs, "{}", first.claim());
+    let rest = search(&patient, &start, &scope);
+    assert_eq!(rest.claim(), whole.claim());
+    assert_eq!(causes(&rest), causes(&whole));
+}
+
+#[test]
 fn redis_with_fencing_withstands_every_single_fault() {
     let found = search(&Museum::new(Arm::Fenced), &small(System::REDIS), &two(1));
     assert_eq!(causes(&found), BTreeSet::new(), "{}", found.claim());

@@ -1,6 +1,8 @@
 //! `sim::check`, a search in a user's `cargo test`: the failures that it finds, keeps and prints.
 
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -117,6 +119,47 @@ fn two_runs_of_one_schedule_are_compared() {
     let search = sim::check("forgetful", forgetful).keep_in(&folder.0).schedules(3).check_determinism();
     let failure = search.find().unwrap().expect("two runs differ");
     assert!(failure.problems[0].contains("a second run of the same schedule differs: event 1"), "{failure}");
+}
+
+/// The variable of the environment that makes the test below the program that searches.
+const CHILD: &str = "DLOCK_SIM_TEST_LAST_SEED";
+
+#[test]
+fn a_seed_that_leaves_no_seed_is_an_error() {
+    if std::env::var_os(CHILD).is_some() {
+        let problem = sim::check("shaky", shaky).allow_unmatched("key").find().unwrap_err();
+        assert_eq!(problem, format!("shaky: SEED={} leaves no seed: give a smaller one", u64::MAX));
+        return;
+    }
+    let name = "harness::a_seed_that_leaves_no_seed_is_an_error";
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.env_remove("DLOCK_SIM_SEED").env("SEED", u64::MAX.to_string()).env(CHILD, "1");
+    let output = child.args(["--exact", name]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn a_folder_of_kept_schedules_that_cannot_be_read_is_an_error() {
+    let folder = Folder::new();
+    // Not even the superuser can read a link to itself.
+    symlink(&folder.0, &folder.0).unwrap();
+    let search = sim::check("shaky", shaky).allow_unmatched("key").keep_in(&folder.0).schedules(1);
+    let problem = search.find().unwrap_err();
+    let expected = format!("shaky: can't read the kept schedules in {}: ", folder.0.display());
+    assert!(problem.starts_with(&expected), "{problem}");
+}
+
+#[test]
+fn a_name_that_is_a_kept_file_of_another_search_is_refused() {
+    let folder = Folder::new();
+    let find =
+        |name: &str| sim::check(name, shaky).allow_unmatched("key").keep_in(&folder.0).schedules(1).find();
+    let problem = find("shaky-2").unwrap_err();
+    assert!(problem.contains("`shaky`") && problem.contains("shaky_2"), "{problem}");
+    for name in ["shaky-1", "shaky-two", "shaky_2", "2"] {
+        assert!(find(name).is_ok(), "{name}");
+    }
 }
 
 #[test]

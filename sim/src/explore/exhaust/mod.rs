@@ -189,29 +189,30 @@ pub fn exhaust<S: Subject>(
     let resumed = done.values().map(|part| part.runs).sum();
     let tasks: Vec<_> =
         first.placed.iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
-    let keeper = Keeper::<S> { done: Mutex::new((done, 0)), scope, identity, all: first.placed.len() };
-    // The parts that were cut short: their findings count, but they are not done.
-    let cut = Mutex::new(Part::default());
+    let parts = Mutex::new(Parts { done, cut: Done::new(), unsaved: 0 });
+    let keeper = Keeper::<S> { parts, scope, identity, all: first.placed.len() };
     pool::run(scope.threads, tasks.into_iter(), |(number, placement)| -> Result<_, ExhaustError> {
         let mut part = Part::default();
         search.descend(placement, &[], scope.faults - 1, &mut part)?;
         if part.is_cut {
-            lock(&cut).add(&part);
+            keeper.keep_cut(number, part);
             return Ok(ControlFlow::Break(()));
         }
         let is_end = scope.ends_at_first && !part.breaks.is_empty();
         let progress = keeper.keep(number, part)?;
         Ok(if go_on(&progress) && !is_end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
-    let done = keeper.finish()?;
-    done.values().for_each(|part| whole.add(part));
-    whole.add(&lock(&cut));
+    let Parts { done, cut, .. } = keeper.finish()?;
+    let remaining = first.placed.len() - done.len();
+    // In the order of their first faults, so that of two violations with one cause the first one is kept.
+    let parts: Done<_> = done.into_iter().chain(cut).collect();
+    parts.values().for_each(|part| whole.add(part));
     let points = search.points(&report.steps);
     Ok(Exhausted {
         faults: scope.faults,
         runs: whole.runs,
         resumed,
-        remaining: first.placed.len() - done.len(),
+        remaining,
         alike: first.alike,
         refused: whole.refused,
         breaks: whole.breaks.smallest(),
@@ -224,25 +225,33 @@ pub fn exhaust<S: Subject>(
     })
 }
 
-/// The parts of a search that are done, which are saved from time to time.
+/// The parts of a search so far; those that are done are saved from time to time.
 struct Keeper<'a, S: Subject> {
-    /// The parts, and the runs since they were saved.
-    done: Mutex<(Done<S::Options>, u64)>,
+    parts: Mutex<Parts<S::Options>>,
     scope: &'a Scope,
     identity: String,
     all: usize,
 }
 
+/// The parts of a search, by the number of their first fault.
+struct Parts<O> {
+    done: Done<O>,
+    /// The parts that were cut short: their findings count, but they are not done.
+    cut: Done<O>,
+    /// Number of runs since the parts were saved.
+    unsaved: u64,
+}
+
 impl<S: Subject> Keeper<'_, S> {
     fn keep(&self, number: usize, part: Part<S::Options>) -> Result<Progress, ProgressError> {
-        let mut kept = lock(&self.done);
-        let (done, unsaved) = &mut *kept;
+        let mut parts = lock(&self.parts);
+        let Parts { done, cut, unsaved } = &mut *parts;
         *unsaved += part.runs;
         done.insert(number, part);
         if *unsaved >= SAVED_EVERY
             && let Some(file) = &self.scope.progress
         {
-            save::<S>(file, &self.identity, done)?;
+            save::<S>(file, &self.identity, done, cut)?;
             *unsaved = 0;
         }
         let runs = done.values().map(|part| part.runs).sum();
@@ -250,12 +259,16 @@ impl<S: Subject> Keeper<'_, S> {
         Ok(Progress { runs, done: done.len(), all: self.all, broken })
     }
 
-    fn finish(self) -> Result<Done<S::Options>, ProgressError> {
-        let (done, _) = self.done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    fn keep_cut(&self, number: usize, part: Part<S::Options>) {
+        lock(&self.parts).cut.insert(number, part);
+    }
+
+    fn finish(self) -> Result<Parts<S::Options>, ProgressError> {
+        let parts = self.parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(file) = &self.scope.progress {
-            save::<S>(file, &self.identity, &done)?;
+            save::<S>(file, &self.identity, &parts.done, &parts.cut)?;
         }
-        Ok(done)
+        Ok(parts)
     }
 }
 

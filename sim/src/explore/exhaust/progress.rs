@@ -161,11 +161,13 @@ pub(super) fn load<S: Subject>(
     saved.into_iter().map(part).collect::<Result<_, String>>().map_err(other)
 }
 
-/// Writes the parts that are done. Replaces the file in one step, so that it is never half written.
+/// Writes the parts that are done. Replaces the file in one step, so that it is never half written. If that
+/// fails, the error has the violations of these parts and of those that were cut short.
 pub(super) fn save<S: Subject>(
     file: &Path,
     search: &str,
     done: &Done<S::Options>,
+    cut: &Done<S::Options>,
 ) -> Result<(), ProgressError> {
     let unread = |source| ProgressError::Read { file: file.to_owned(), source };
     let parts: BTreeMap<_, _> = done.iter().map(|(number, part)| (*number, SavedPart::of(part))).collect();
@@ -173,7 +175,8 @@ pub(super) fn save<S: Subject>(
     let head = Head::of(search, &text).map_err(unread)?;
     let head = serde_json::to_string(&head).map_err(|error| unread(error.into()))?;
     files::write(file, format!("{head}\n{text}")).map_err(|source| {
-        let found = parts.values().flat_map(|part| &part.breaks);
+        let cut: Vec<SavedPart> = cut.values().map(SavedPart::of).collect();
+        let found = parts.values().chain(&cut).flat_map(|part| &part.breaks);
         let found = found.map(|found| format!("{}\n\n{}", found.cause, found.schedule));
         ProgressError::Write { source, found: Lost(found.collect()) }
     })

@@ -24,7 +24,7 @@ pub(super) struct Part<O> {
     /// Number of placements that the subject refuses.
     pub(super) refused: u64,
     pub(super) breaks: Breaks<O>,
-    /// True if the search was stopped before all placements were run.
+    /// True if the search ended before all placements were run.
     pub(super) is_cut: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Search<'a, S: Subject> {
     base: &'a Schedule<S::Options>,
     candidates: Vec<Candidate>,
     is_pruned: bool,
-    /// True if a part ends with its first violation.
+    /// True if a part ends with its first violation: it is cut, unless that was its last placement.
     ends_at_first: bool,
     /// Called before each run: true ends the search.
     pub(super) stop: fn() -> bool,
@@ -117,10 +117,8 @@ impl<'a, S: Subject> Search<'a, S> {
         deeper: usize,
         part: &mut Part<S::Options>,
     ) -> Result<(), RunError> {
-        if self.ends_at_first && !part.breaks.is_empty() {
-            return Ok(());
-        }
-        part.is_cut |= (self.stop)();
+        let is_over = self.ends_at_first && !part.breaks.is_empty();
+        part.is_cut |= is_over || (self.stop)();
         if part.is_cut {
             return Ok(());
         }

@@ -20,7 +20,7 @@ pub(super) struct Lessor {
 pub(super) struct Lease {
     pub(super) ttl_seconds: i64,
     /// On the leader's monotonic clock, in nanoseconds.
-    pub(super) expires_at: u64,
+    expires_at: u64,
     pub(super) keys: BTreeSet<Vec<u8>>,
 }
 
@@ -128,8 +128,9 @@ impl Lease {
         u64::try_from(self.ttl_seconds).unwrap_or(0).saturating_mul(1000)
     }
 
-    /// Returns the remaining time in whole seconds.
+    /// Returns the remaining time in whole seconds, rounded toward zero as etcd does; negative after the end.
     pub(super) fn remaining_seconds(&self, now: u64) -> i64 {
-        i64::try_from(self.expires_at.saturating_sub(now) / SECOND).unwrap_or(i64::MAX)
+        let seconds = i64::try_from(self.expires_at.abs_diff(now) / SECOND).unwrap_or(i64::MAX);
+        if self.expires_at < now { -seconds } else { seconds }
     }
 }

@@ -235,7 +235,8 @@ impl Core {
     ) -> Result<Reply, Refusal> {
         let stamp = self.next_stamp(now);
         let session = self.sessions.get(&id).ok_or(code::SESSION_EXPIRED)?;
-        if session.connection != connection {
+        // `PrepRequestProcessor` lets any connection of a session close it, even one that it has left.
+        if session.connection != connection && !matches!(request, Ok(Request::Close)) {
             return Err(code::SESSION_MOVED);
         }
         match request? {
@@ -316,8 +317,9 @@ impl Core {
         former.into_iter().for_each(|connection| self.close(connection));
     }
 
-    /// Moves a session to another connection. Requests that still arrive on the old one have no effect. If
-    /// the old one is at another member, that member learns of the move only when the client writes there.
+    /// Moves a session to another connection. Writes that still arrive on the old one are refused, except the
+    /// close of the session. If the old one is at another member, that member learns of the move only when
+    /// the client writes there.
     pub(crate) fn move_session(&mut self, connection: u64, id: i64, timeout: Duration, now: Now) {
         let Some(connected) = self.connections.get_mut(&connection) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };

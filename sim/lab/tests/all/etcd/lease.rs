@@ -75,6 +75,22 @@ fn a_lease_ends_within_half_a_second_of_its_ttl() {
 }
 
 #[test]
+fn an_ended_lease_is_known_until_the_leader_revokes_it() {
+    in_cluster(|etcd| async move {
+        let mut client = etcd.client(0).await;
+        let lease = leased(&mut client, 3, "a").await;
+        // The leader looks for ended leases twice a second.
+        etcd.pass(3100).await;
+        let options = Some(LeaseTimeToLiveOptions::new().with_keys());
+        let life = client.lease_time_to_live(lease, options).await.unwrap();
+        assert_eq!((life.ttl(), life.granted_ttl(), life.keys().len()), (0, 3, 1));
+        gone(&etcd, &mut client, "a").await;
+        let life = client.lease_time_to_live(lease, None).await.unwrap();
+        assert_eq!((life.ttl(), life.granted_ttl()), (-1, 0));
+    });
+}
+
+#[test]
 fn a_keepalive_restarts_a_lease_that_has_not_ended() {
     in_cluster(|etcd| async move {
         let mut client = etcd.client(2).await;

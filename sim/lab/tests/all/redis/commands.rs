@@ -106,3 +106,24 @@ fn a_watched_key_that_changed_stops_the_transaction() {
         assert_eq!(client.call("EXEC").await, "nil");
     });
 }
+
+/// A key that had expired before the watch was missing already: its removal is no change. A write is one.
+#[test]
+fn only_a_write_changes_a_watched_key_that_had_expired() {
+    run(async {
+        let clock = Clock::new();
+        let server = server(&clock);
+        let (mut client, mut other) = (Client::new(&server), Client::new(&server));
+        for change in ["PING", "GET k", "DEL k", "FLUSHALL", "SET k y", "INCR k"] {
+            client.call("SET k v PX 20").await;
+            clock.advance_ms(21).await;
+            assert_eq!(client.call("DBSIZE").await, ":1", "the key is still stored");
+            client.call("WATCH k").await;
+            other.call(change).await;
+            client.call("MULTI").await;
+            assert_eq!(client.call("SET k x").await, "+QUEUED");
+            let is_write = ["SET k y", "INCR k"].contains(&change);
+            assert_eq!(client.call("EXEC").await, if is_write { "nil" } else { "[+OK]" }, "{change}");
+        }
+    });
+}

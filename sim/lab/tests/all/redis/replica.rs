@@ -108,6 +108,28 @@ fn a_replica_leaves_expiry_to_its_primary() {
     });
 }
 
+/// Neither the expired key that a replica still stores nor its removal by the primary is a change.
+#[test]
+fn an_expired_key_on_a_replica_stops_no_transaction() {
+    run(async {
+        let clock = Clock::new();
+        let (primary, replica) = (server(&clock), replica(&clock));
+        let (mut writer, mut reader) = (Client::new(&primary), Client::new(&replica));
+        follow(&replica, connect(&primary, "replica"));
+        writer.call("SET a 1 PX 1000").await;
+        clock.advance_ms(1500).await;
+        for (command, keys) in [("PING", ":1"), ("GET a", ":0")] {
+            reader.call("WATCH a").await;
+            writer.call(command).await;
+            settle().await;
+            assert_eq!(reader.call("DBSIZE").await, keys);
+            reader.call("MULTI").await;
+            assert_eq!(reader.call("GET a").await, "+QUEUED");
+            assert_eq!(reader.call("EXEC").await, "[nil]", "{command}");
+        }
+    });
+}
+
 /// The failover that loses a lock: the grant was acknowledged to the client, but had not reached the replica.
 #[test]
 fn a_promotion_loses_writes_in_flight() {

@@ -104,6 +104,28 @@ fn a_moved_session_can_not_write_on_its_old_connection() {
 }
 
 #[test]
+fn a_moved_session_can_be_closed_on_its_old_connection() {
+    in_zoo(|zoo| async move {
+        settled(&zoo).await;
+        let mut old = Raw::connect(&zoo, "zk-1").await;
+        let session = old.log_in(&new_session()).await.unwrap();
+        let again =
+            ConnectRequest { session_id: session.session_id, password: session.password, ..new_session() };
+        let mut new = Raw::connect(&zoo, "zk-2").await;
+        assert_eq!(new.log_in(&again).await, Some(session));
+        assert_eq!(new.ask(1, &create("/mine")).await.err, code::OK);
+        assert_eq!(old.ask(1, &Request::Close).await.err, code::OK);
+        assert_eq!(zoo.ensemble.sessions(), 0);
+        assert_eq!(old.frame().await, None);
+        assert_eq!(new.frame().await, None, "the session's other connection is closed as well");
+        let mut other = Raw::connect(&zoo, "zk-3").await;
+        other.log_in(&new_session()).await.unwrap();
+        let exists = Request::Exists { path: "/mine".to_owned(), watch: false };
+        assert_eq!(other.ask(1, &exists).await.err, code::NO_NODE);
+    });
+}
+
+#[test]
 fn a_wrong_password_is_answered_as_an_expired_session() {
     in_zoo(|zoo| async move {
         settled(&zoo).await;

@@ -76,7 +76,8 @@ impl<M: Machine> PbLeaseService for Endpoint<M> {
         let (metadata, _, request) = request.into_parts();
         let look = |core: &mut super::Core| {
             let now = self.cluster.now(core.leader);
-            let lease = core.state.lessor.find(request.id).ok().filter(|lease| lease.expires_at > now);
+            // A lease that has ended is there until the leader revokes it.
+            let lease = core.state.lessor.find(request.id).ok();
             let absent = PbLeaseTimeToLiveResponse { id: request.id, ttl: -1, ..Default::default() };
             Ok(lease.map_or(absent, |lease| PbLeaseTimeToLiveResponse {
                 header: None,

@@ -56,9 +56,7 @@ pub(crate) fn watch(core: &mut Core, client: &Client, args: Args<'_>) -> Reply {
         return Reply::error("ERR WATCH inside MULTI is not allowed");
     }
     for key in args.skip(1).iter() {
-        // An expired key is removed before it is watched.
-        core.state.lookup(key);
-        core.watches.add(client.id, core.state.selected(), key);
+        core.watches.add(client.id, &core.state, key);
     }
     Reply::OK
 }
