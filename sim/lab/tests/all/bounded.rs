@@ -8,6 +8,8 @@ use lab::{Arm, Lab, Options, System, Waiting, Worker, run, schedule};
 use sim::explore::{Portfolio, explore};
 use sim::{Draw, Kind, Report, Schedule, Span, Subject};
 
+use crate::support::share;
+
 /// The systems whose locks can have a limit of their waiters.
 const SYSTEMS: [System; 3] = [System::REDIS, System::ETCD, System::ZOOKEEPER];
 
@@ -140,7 +142,8 @@ fn locks_with_a_queue_are_acquitted_on_drawn_schedules() {
     for mutant in [Mutant::CountThenQueue, Mutant::PatientDead] {
         let museum = Museum::new(Arm::Fenced).with(mutant).twin().drawing(System::REDIS);
         let found =
-            explore(&[museum], 0..200, &Portfolio::default(), 1, |tally| tally.violations == 0).unwrap();
+            explore(&[museum], 0..share(200), &Portfolio::default(), 1, |tally| tally.violations == 0)
+                .unwrap();
         assert_eq!(found.tally.violations, 0, "{:?}", found.violations);
     }
 }

@@ -10,6 +10,8 @@ use sim::faults::{Crash, Cut, Fault, Pause, Rate, Trigger};
 use sim::{CorePhase, Draw, Process, Report, Schedule, Sim, Span, Subject};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::support::share;
+
 const SEEDS: u64 = 400;
 
 /// A schedule of Redlock in which one worker starts in the core phase without one of three nodes.
@@ -81,7 +83,7 @@ fn needs_every_node(schedule: &Schedule<Options>) -> (Museum, Cause) {
 #[test]
 fn the_lock_that_needs_every_node_has_no_other_mistake() {
     let subject = Museum::new(Arm::Fenced).with(Mutant::AllNodes).drawing(System::REDLOCK);
-    for seed in 0..SEEDS {
+    for seed in 0..share(SEEDS) {
         let drawn = subject.schedule(&mut Draw::new(seed)).unwrap();
         for cause in Causes::of(&subject, &drawn, &sim::sim::run(&subject, &drawn)).violations {
             assert_eq!(cause.broken, Broken::Verdict(VerdictKind::Stuck), "seed {seed}");

@@ -10,6 +10,8 @@ use sim::servers::redis::{Persistence, RedisHost, Version};
 use sim::world::runtime::SimRuntime;
 use sim::{Process, Rules, Sim};
 
+use crate::support::share;
+
 const TTL: Duration = Duration::from_millis(1000);
 /// The tasks of each process.
 const CROWD: usize = 16;
@@ -64,7 +66,7 @@ fn crowds_are_acquitted() {
         let world = move |sim: &mut Sim| world(sim, version);
         sim::check(&format!("crowds on {version:?}"), world)
             .faults(Faults::default().only(&verbs))
-            .schedules(100)
+            .schedules(share(100))
             .run();
     }
 }

@@ -16,7 +16,7 @@ use sim::explore::exhaust::{Needed, Scope, faults_needed};
 use sim::faults::{Faults, Form, Link};
 use sim::{Schedule, Span};
 
-use crate::support::is_whole;
+use crate::support::{Breadth, breadth};
 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results/exhaustive.json");
 
@@ -32,9 +32,20 @@ struct Row {
     needed: Needed<Options>,
 }
 
-/// The mistakes that are searched for again: every eighth one on Redis, and every 16th one on each cluster,
-/// where a search takes seconds; `ROWS=all` searches for all, nightly. On a cluster, a mistake that is kept
-/// as one that no fault shows is searched for by faults of one worker.
+/// Returns the distance between two mistakes of the table that are searched for again. On a cluster, a search
+/// takes seconds.
+fn step(system: System) -> usize {
+    match (breadth(), system == System::REDIS) {
+        (Breadth::Short, true) => 24,
+        (Breadth::Short, false) => 48,
+        (Breadth::Usual, true) => 8,
+        (Breadth::Usual, false) => 16,
+        (Breadth::Whole, _) => 1,
+    }
+}
+
+/// The mistakes that are searched for again. On a cluster, a mistake that is kept as one that no fault shows
+/// is searched for by faults of one worker.
 fn rows() -> &'static [Row] {
     static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
     ROWS.get_or_init(|| {
@@ -49,11 +60,8 @@ fn rows() -> &'static [Row] {
             let needed = faults_needed(&subject(Fencing::On), &base, &scope);
             Row { mutant, system, needed: needed.unwrap() }
         };
-        let searched = System::of_locks().flat_map(|system| {
-            let step = if system == System::REDIS { 8 } else { 16 };
-            let step = if is_whole() { 1 } else { step };
-            mistakes().filter(move |(_, on)| *on == system).step_by(step)
-        });
+        let searched = System::of_locks()
+            .flat_map(|system| mistakes().filter(move |(_, on)| *on == system).step_by(step(system)));
         searched.map(row).collect()
     })
 }
@@ -95,8 +103,12 @@ fn a_page_with_another_number_fails_the_check() {
 #[test]
 fn the_kept_searches_for_one_fault_are_those_of_the_code() {
     let kept = kept();
-    // Searches of two keys on clusters take the longest.
-    let is_searched = |(system, _, keys): &Workload| is_whole() || *system == System::REDIS || *keys == ONE;
+    // Searches on clusters take the longest, of two keys above all.
+    let is_searched = |(system, _, keys): &Workload| match breadth() {
+        Breadth::Short => *system == System::REDIS && *keys == ONE,
+        Breadth::Usual => *system == System::REDIS || *keys == ONE,
+        Breadth::Whole => true,
+    };
     assert!(workloads().all(|workload| kept.search(workload).is_some()), "run `exhaust-table`");
     for workload in workloads().filter(is_searched) {
         let known = kept.search(workload).cloned();

@@ -10,6 +10,8 @@ use sim::servers::etcd::EtcdHost;
 use sim::servers::zookeeper::{EnsembleOptions, ZooKeeperHost};
 use sim::{Control, Sim};
 
+use crate::support::share;
+
 #[allow(dead_code, reason = "its main is not run here")]
 #[path = "../../../examples/etcd_lock.rs"]
 mod etcd_lock;
@@ -20,47 +22,54 @@ mod hash_lock;
 #[path = "../../../examples/zookeeper_lock.rs"]
 mod zookeeper_lock;
 
+const SCHEDULES: u64 = 300;
+
 /// Searches the schedules of a world; returns the problems of the first that fails.
-fn problems(name: &str, world: fn(&mut Sim)) -> Vec<String> {
+fn problems(name: &str, world: fn(&mut Sim), schedules: u64) -> Vec<String> {
     let folder = std::env::temp_dir().join(format!("sim-own-locks-{}-{name}", std::process::id()));
-    let found = sim::check(name, world).keep_in(&folder).schedules(300).find().unwrap();
+    let found = sim::check(name, world).keep_in(&folder).schedules(schedules).find().unwrap();
     let _ = std::fs::remove_dir_all(folder);
     found.map_or_else(Vec::new, |failure| failure.problems)
 }
 
-fn assert_convicted(problems: &[String]) {
+fn assert_convicted(name: &str, world: fn(&mut Sim)) {
+    let problems = problems(name, world, SCHEDULES);
     let is_foreign = |problem: &String| problem.starts_with("foreign_release");
     assert!(problems.first().is_some_and(is_foreign), "{problems:?}");
 }
 
+fn assert_acquitted(name: &str, world: fn(&mut Sim)) {
+    assert_eq!(problems(name, world, share(SCHEDULES)), [""; 0]);
+}
+
 #[test]
 fn an_etcd_lock_that_deletes_any_key_is_convicted() {
-    assert_convicted(&problems("deletes_always", etcd_lock::deletes_always));
+    assert_convicted("deletes_always", etcd_lock::deletes_always);
 }
 
 #[test]
 fn an_etcd_lock_that_deletes_its_own_key_is_acquitted() {
-    assert_eq!(problems("deletes_own", etcd_lock::deletes_own), [""; 0]);
+    assert_acquitted("deletes_own", etcd_lock::deletes_own);
 }
 
 #[test]
 fn a_hash_lock_that_deletes_any_key_is_convicted() {
-    assert_convicted(&problems("releases_any", hash_lock::releases_any));
+    assert_convicted("releases_any", hash_lock::releases_any);
 }
 
 #[test]
 fn a_hash_lock_that_deletes_its_own_key_is_acquitted() {
-    assert_eq!(problems("releases_own", hash_lock::releases_own), [""; 0]);
+    assert_acquitted("releases_own", hash_lock::releases_own);
 }
 
 #[test]
 fn a_zookeeper_lock_that_deletes_the_holders_node_is_convicted() {
-    assert_convicted(&problems("impatient", zookeeper_lock::impatient));
+    assert_convicted("impatient", zookeeper_lock::impatient);
 }
 
 #[test]
 fn a_zookeeper_lock_that_waits_is_acquitted() {
-    assert_eq!(problems("patient", zookeeper_lock::patient), [""; 0]);
+    assert_acquitted("patient", zookeeper_lock::patient);
 }
 
 /// Describes the events of lock servers as `granted to a`.

@@ -9,6 +9,8 @@ use lab::{Arm, Lab, Options, System, Worker, run, schedule};
 use sim::explore::{Portfolio, explore};
 use sim::{Draw, Kind, Report, Schedule, Span, Subject};
 
+use crate::support::share;
+
 /// The systems whose locks can have readers.
 const SYSTEMS: [System; 3] = [System::REDIS, System::ETCD, System::ZOOKEEPER];
 
@@ -128,7 +130,8 @@ fn locks_with_readers_are_acquitted_on_drawn_schedules() {
     {
         let museum = Museum::new(Arm::Fenced).with(mutant).twin().drawing(system);
         let found =
-            explore(&[museum], 0..200, &Portfolio::default(), 1, |tally| tally.violations == 0).unwrap();
+            explore(&[museum], 0..share(200), &Portfolio::default(), 1, |tally| tally.violations == 0)
+                .unwrap();
         assert_eq!(found.tally.violations, 0, "{system}: {:?}", found.violations);
     }
 }

@@ -10,6 +10,7 @@ use sim::explore::{Portfolio, explore};
 use sim::{Kind, Report, Schedule, Span};
 
 use crate::support::drawn::unbroken;
+use crate::support::share;
 
 /// The systems whose locks can be semaphores.
 const SYSTEMS: [System; 3] = [System::REDIS, System::ETCD, System::ZOOKEEPER];
@@ -138,7 +139,8 @@ fn semaphores_are_acquitted_on_drawn_schedules() {
         for system in systems {
             let museum = Museum::new(Arm::Fenced).with(mutant).twin().drawing(*system);
             let found =
-                explore(&[museum], 0..200, &Portfolio::default(), 1, |tally| tally.violations == 0).unwrap();
+                explore(&[museum], 0..share(200), &Portfolio::default(), 1, |tally| tally.violations == 0)
+                    .unwrap();
             assert_eq!(found.tally.violations, 0, "{system}: {:?}", found.violations);
         }
     }

@@ -11,6 +11,8 @@ use sim::VerdictKind;
 use sim::explore::{Broken, Found, Portfolio, explore};
 use sim::world::runtime::SimRuntime;
 
+use crate::support::share;
+
 /// The TTLs that a worker asks for, one after the other, whether or not the renewal was answered.
 const TTLS: [u64; 5] = [900, 4_000, 700, 2_500, 1_500];
 
@@ -56,7 +58,7 @@ fn search(lab: Lab, schedules: u64) -> Found<Options> {
 #[test]
 fn locks_whose_ttl_changes_are_acquitted() {
     for system in [System::REDIS, System::REDLOCK, System::ETCD, System::ZOOKEEPER] {
-        let found = search(lab(system).with_worker(rounds_with::<ChangesTtl>), 100);
+        let found = search(lab(system).with_worker(rounds_with::<ChangesTtl>), share(100));
         assert_eq!(found.tally.violations, 0, "{:?}", found.violations);
     }
 }

@@ -8,6 +8,8 @@ use dlock::{Lock, LockKey, Options, Runtime};
 use sim::servers::redis::{Persistence, RedisHost, Version};
 use sim::{Process, Rules, Sim};
 
+use crate::support::share;
+
 const TTL: Duration = Duration::from_millis(1000);
 
 /// A server that keeps its writes, two clients that demand no token, and one that does.
@@ -54,7 +56,7 @@ async fn hold<T>(process: &Process, handle: dlock::Handle<Redis<impl Runtime>, T
 fn leases_without_a_token_are_acquitted() {
     for version in [Version::Redis7, Version::Redis84, Version::Valkey9] {
         let world = move |sim: &mut Sim| world(sim, version);
-        sim::check(&format!("leases without a token on {version:?}"), world).schedules(300).run();
+        sim::check(&format!("leases without a token on {version:?}"), world).schedules(share(300)).run();
     }
 }
 

@@ -11,8 +11,8 @@ use sim::world::stream::SimStream;
 use sim::{Control, Draw, Report, Schedule, Sim, Span, Strategy, VerdictKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::case;
 use crate::support::scripts::run_script;
+use crate::support::{case, share};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -233,9 +233,9 @@ fn a_repeat_to_a_lock_server_excuses_a_leak() {
 fn correct_locks_and_the_fence_withstand_repeated_requests() {
     let (mut repeated, mut problems) = (0, Vec::new());
     for system in System::of_locks() {
-        for schedule in (0..150).filter_map(|seed| drawn(system, seed)) {
+        for schedule in (0..share(150)).filter_map(|seed| drawn(system, seed)) {
             let report = lab::run(&schedule, Arm::Fenced, schedule.seed).unwrap();
-            repeated += usize::from(details(&report).iter().any(|words| words.starts_with("sent a request")));
+            repeated += u64::from(details(&report).iter().any(|words| words.starts_with("sent a request")));
             let excused = lab::excused(&schedule, Arm::Fenced);
             let accused = report.verdicts.iter().filter(|verdict| !excused.contains(&verdict.kind));
             let accused = accused.map(|verdict| verdict.to_string()).collect::<Vec<_>>().join("; ");
@@ -245,5 +245,5 @@ fn correct_locks_and_the_fence_withstand_repeated_requests() {
         }
     }
     assert!(problems.is_empty(), "{} runs:\n{}", problems.len(), problems.join("\n"));
-    assert!(repeated > 50, "only {repeated} requests were repeated");
+    assert!(repeated > share(50), "only {repeated} requests were repeated");
 }

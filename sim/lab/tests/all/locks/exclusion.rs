@@ -7,6 +7,8 @@ use lab::{Arm, Lab, Options, System, draw_for, run};
 use sim::Schedule;
 use sim::explore::violation;
 
+use crate::support::share;
+
 /// Number of schedules on each system.
 const SEEDS: u64 = 200;
 
@@ -43,12 +45,12 @@ fn a_cut_off_holder_stops_in_time_on(system: System, seeds: u64) {
 
 #[test]
 fn holders_do_not_overlap_without_an_excuse() {
-    System::of_locks().for_each(|system| holders_do_not_overlap_on(system, SEEDS));
+    System::of_locks().for_each(|system| holders_do_not_overlap_on(system, share(SEEDS)));
 }
 
 #[test]
 fn a_cut_off_holder_stops_in_time() {
-    System::of_locks().for_each(|system| a_cut_off_holder_stops_in_time_on(system, SEEDS));
+    System::of_locks().for_each(|system| a_cut_off_holder_stops_in_time_on(system, share(SEEDS)));
 }
 
 /// The second fault strikes at a point that the server passes while it starts, so the server dies before it

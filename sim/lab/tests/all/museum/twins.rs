@@ -7,11 +7,16 @@ use sim::Span;
 use sim::explore::{Portfolio, explore, violation};
 
 use super::table;
-use crate::support::is_whole;
+use crate::support::{Breadth, breadth};
 
-/// The number of drawn schedules that each twin must bear on each of its systems with `ROWS=all`; without, it
-/// is a third.
-const SCHEDULES: u64 = 12;
+/// Returns the number of drawn schedules that each twin must bear on each of its systems.
+fn schedules() -> u64 {
+    match breadth() {
+        Breadth::Short => 1,
+        Breadth::Usual => 4,
+        Breadth::Whole => 12,
+    }
+}
 
 /// The twins that are more than the library's calls: those that send commands of their own bear more.
 const OWN_CODE: [Mutant; 5] = [
@@ -36,12 +41,11 @@ fn twins_bear_the_schedules_aimed_at_their_mistakes() {
 #[test]
 fn twins_bear_drawn_schedules() {
     let mut accused = Vec::new();
-    let each = if is_whole() { SCHEDULES } else { SCHEDULES / 3 };
     for mutant in Mutant::ALL {
-        let schedules = if OWN_CODE.contains(mutant) { 25 * each } else { each };
+        let count = if OWN_CODE.contains(mutant) { 25 * schedules() } else { schedules() };
         for system in mutant.systems() {
             let twin = Museum::new(Arm::Fenced).with(*mutant).drawing(system).twin();
-            let found = explore(&[twin], 0..schedules, &Portfolio::default(), 2, |_| true).unwrap();
+            let found = explore(&[twin], 0..count, &Portfolio::default(), 2, |_| true).unwrap();
             let causes = found.violations.iter().map(|found| (found.drawn_from, found.cause.to_string()));
             accused.extend(causes.map(|cause| (mutant.name(), system, cause)));
         }

@@ -25,9 +25,31 @@ pub fn search(count: u64) -> impl Iterator<Item = u64> {
     (0..SEARCH_FACTOR * count).map(move |number| first.wrapping_add(number))
 }
 
-/// Returns true if the longest searches are whole, with `ROWS=all`, as nightly.
-pub fn is_whole() -> bool {
-    std::env::var("ROWS").is_ok_and(|rows| rows == "all")
+/// How much the longest searches cover.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Breadth {
+    /// Without `BREADTH`: plain `cargo test`, which ends within minutes.
+    Short,
+    /// `BREADTH=usual`, with which `tools/test` checks every change.
+    Usual,
+    /// `BREADTH=whole`, as nightly.
+    Whole,
+}
+
+/// Returns how much the longest searches cover, from the environment.
+pub fn breadth() -> Breadth {
+    match std::env::var("BREADTH").as_deref() {
+        Err(_) => Breadth::Short,
+        Ok("usual") => Breadth::Usual,
+        Ok("whole") => Breadth::Whole,
+        Ok(other) => panic!("BREADTH={other} is unknown: give usual or whole, or leave it out"),
+    }
+}
+
+/// Returns the number of schedules for a search that does not end with its first finding: `usual`, or a
+/// quarter of it in plain `cargo test`.
+pub fn share(usual: u64) -> u64 {
+    if breadth() == Breadth::Short { usual.div_ceil(4) } else { usual }
 }
 
 /// Returns the schedule without anything that excuses an overlap. Every worker renews, so it stops when its
