@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 
 /// Distributed locks on live servers, with the same code that runs in the simulator.
 ///
-/// Every flag can also be set by an environment variable: --ttl by DLOCK_TTL, and so on.
+/// Most flags can also be set by an environment variable, which their help names: --ttl by DLOCK_TTL.
 #[derive(Parser)]
 #[command(name = "real", version)]
 struct Arguments {
@@ -47,7 +47,7 @@ enum Command {
     Peers(cli::peers::Peers),
     /// Runs an experiment of the lab on servers of its own.
     Experiment(cli::experiment::Experiment),
-    /// Writes the page docs/experiments.md from the results of the experiments.
+    /// Writes the pages of figures in docs/ from the kept results.
     Report(cli::report::Report),
 }
 

@@ -150,16 +150,9 @@ impl Gen {
             fill_etcd(&TokioRuntime::new(Handle::current()), order, on_locks).await
         })?;
         progress.finish();
-        if let Some(error) = &filled.failed {
-            return Err(format!(
-                "the etcd failed after {} locks: {error}; it refuses writes when its database has reached \
-                 its quota of 2 GB",
-                filled.locks
-            )
-            .into());
-        }
         print(&format!(
-            "{keys} locks in {:.1?} ({:.0}/s): the database grew by {} bytes, {:.1} bytes a lock\n",
+            "{} locks in {:.1?} ({:.0}/s): the database grew by {} bytes, {:.1} bytes a lock\n",
+            filled.locks,
             filled.took,
             filled.per_second(),
             filled.database_bytes_added,
@@ -169,7 +162,15 @@ impl Gen {
             keep(&filled, out)?;
             written(out);
         }
-        Ok(true)
+        match &filled.failed {
+            None => Ok(true),
+            Some(error) => Err(format!(
+                "the etcd failed after {} of {keys} locks: {error}; it refuses writes when its database has \
+                 reached its quota of 2 GB",
+                filled.locks
+            )
+            .into()),
+        }
     }
 
     fn servers(&self, system: System) -> Result<Vec<String>, Box<dyn Error>> {

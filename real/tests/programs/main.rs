@@ -23,6 +23,7 @@ mod compose;
 mod ends;
 mod etcd_restore;
 mod exports;
+mod fill;
 mod limits;
 mod logs;
 mod observability;
