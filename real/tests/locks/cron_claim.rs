@@ -20,7 +20,7 @@ async fn connect(postgres: &Postgres) -> Client {
     client
 }
 
-/// As after a lost answer: the claim stands, and is told apart from that of another holder.
+/// A runner whose claim got no answer claims again with the same grant. Only a lower token is refused.
 #[tokio::test]
 async fn a_claim_on_postgres_may_be_asked_again() {
     let stage = Stage::new().unwrap();

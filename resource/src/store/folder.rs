@@ -8,9 +8,10 @@
 //!   names it, and deleted after the record that names another.
 //! - `lock-00` to `lock-ff` are locked from before the record is read until the decision is reported; each
 //!   belongs to a 256th of the keys. The system unlocks them when a process dies. Deleting one while a
-//!   process runs would give two processes the lock. One that is not empty marks that a record was being
-//!   replaced: a process that died may have renamed it without syncing the folder, so whoever locks it next
-//!   does that first, and never answers by a record that a loss of power would undo.
+//!   process runs would give two processes the lock. A lock file that is not empty marks that a
+//!   record was being replaced. A process that died may have renamed the record without syncing the folder:
+//!   the next one that locks the file syncs the folder first, so that no answer follows from a record that a
+//!   loss of power would undo.
 //!
 //! So a process that dies at any point leaves the old state or the new one, and at most a file that nothing
 //! names: [`FolderStore::sweep`] deletes those.

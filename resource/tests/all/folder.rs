@@ -92,8 +92,8 @@ fn a_write_killed_at_any_step_is_applied_whole_or_not_at_all() {
     }
 }
 
-/// A record that was renamed may not be on the disk yet. The mark outlives the process, and whoever locks the
-/// key next syncs the folder before it answers.
+/// A process that is killed may have renamed a record without syncing the folder. Its mark in the lock's file
+/// stays, and the next process syncs the folder before it answers.
 #[test]
 fn a_record_that_may_not_be_on_the_disk_is_marked() {
     let scratch = Scratch::new();

@@ -25,7 +25,7 @@ pub fn search(count: u64) -> impl Iterator<Item = u64> {
     (0..SEARCH_FACTOR * count).map(move |number| first.wrapping_add(number))
 }
 
-/// How much the longest searches cover.
+/// The part of their schedules that the longest searches run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Breadth {
     /// Without `BREADTH`: plain `cargo test`, which ends within minutes.
