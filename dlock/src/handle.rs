@@ -373,18 +373,18 @@ impl<B: Backend, T> Handle<B, T> {
 
 impl<B: Backend, T> Drop for Handle<B, T> {
     fn drop(&mut self) {
-        self.held.context().open().ended(self.number);
-        if self.held.phase() == Phase::Over {
-            return;
+        if self.held.phase() != Phase::Over {
+            // Before the release begins: a close looks for leases that nobody releases, then for cleanups.
+            let _running = self.held.context().cleanups().begin();
+            let (held, now) = (Arc::clone(&self.held), self.held.now());
+            held.begin_release(now);
+            cleanup::in_background(self.held.context(), async move {
+                let deadline = cleanup::deadline(held.context(), now, held.validity().longest_ttl());
+                // The result is in the events and metrics.
+                let _ = held.release(held.now(), deadline).await;
+            });
         }
-        let held = Arc::clone(&self.held);
-        let now = held.now();
-        held.begin_release(now);
-        cleanup::in_background(self.held.context(), async move {
-            let deadline = cleanup::deadline(held.context(), now, held.validity().longest_ttl());
-            // The result is in the events and metrics.
-            let _ = held.release(held.now(), deadline).await;
-        });
+        self.held.context().open().ended(self.number);
     }
 }
 

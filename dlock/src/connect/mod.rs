@@ -119,7 +119,7 @@ fn etcd<R: Runtime>(
     options: &Options,
     servers: &ConnectOptions,
 ) -> Result<AnyBackend<R>, ConnectError> {
-    let mut of_etcd = crate::etcd::EtcdOptions::new(servers.session(options));
+    let mut of_etcd = crate::etcd::EtcdOptions::new(servers.session(options, std::time::Duration::ZERO));
     of_etcd.user.clone_from(&url.login);
     Ok(AnyBackend::new(crate::etcd::Etcd::new(runtime, &url.addresses, of_etcd)?))
 }
@@ -131,7 +131,9 @@ fn zookeeper<R: Runtime>(
     options: &Options,
     servers: &ConnectOptions,
 ) -> Result<AnyBackend<R>, ConnectError> {
-    let mut of_zookeeper = crate::zookeeper::ZooKeeperOptions::new(servers.session(options));
+    // See `ConnectOptions::session_ttl`.
+    let session = servers.session(options, std::time::Duration::from_millis(1500));
+    let mut of_zookeeper = crate::zookeeper::ZooKeeperOptions::new(session);
     of_zookeeper.login.clone_from(&url.login);
     if let Some(root) = url.root() {
         of_zookeeper.root = root;

@@ -23,8 +23,9 @@
 //! one at least every third of the session. If client and follower are cut off from the leader together, just
 //! after a proof, the leader may thus end the session by a third of it and half a tick earlier than the
 //! client counts. So let the session be longer than the TTL: at least 1.5 times as long, and three quarters
-//! of a tick (1.5 s, if `tickTime` is 2000). Otherwise two clients may believe in their leases at once for
-//! that time; their tokens differ all the same.
+//! of a tick (1.5 s, if `tickTime` is 2000; `Lock::connect` does so). Servers grant at most
+//! `maxSessionTimeout`, by default 40 s, which suffices for a TTL of 25 s. With a shorter session two clients
+//! may believe in their leases at once for that time; their tokens differ all the same.
 //!
 //! With the session, a holder loses its lease and a waiter its place in the queue: the waiter's call fails
 //! with [`BackendError::SessionLost`], and the next one begins at the end

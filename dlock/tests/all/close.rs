@@ -2,7 +2,8 @@
 
 use std::future::pending;
 use std::pin::pin;
-use std::task::{Context, Waker};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Wake, Waker};
 
 use crate::support::backend::{Fake, Order};
 use crate::support::{World, key, ms};
@@ -17,6 +18,20 @@ fn lock() -> (World, Fake, Lock<Fake>) {
     let fake = Fake::new(&world);
     let lock = Lock::new(fake.clone(), Options::new(ms(1200))).unwrap();
     (world, fake, lock)
+}
+
+/// Begins to close a lock when it is woken, as another thread may at that moment.
+struct Closer {
+    lock: Lock<Fake>,
+    has_ended: OnceLock<bool>,
+}
+
+impl Wake for Closer {
+    fn wake(self: Arc<Self>) {
+        let close = pin!(self.lock.close(at(1000)));
+        let polled = close.poll(&mut Context::from_waker(Waker::noop()));
+        self.has_ended.set(polled.is_ready()).unwrap();
+    }
 }
 
 fn at(millis: u64) -> Instant {
@@ -160,4 +175,17 @@ fn a_release_that_fails_at_first_is_repeated() {
     let closed = world.run(lock.close(at(1000)));
     assert_eq!((closed.released, closed.is_clean), (1, true));
     assert_eq!(fake.calls("release").len(), 2);
+}
+
+#[test]
+fn a_close_in_the_middle_of_a_drop_waits_for_its_release() {
+    let (world, fake, lock) = lock();
+    let handle = world.run(lock.try_acquire(&key())).unwrap();
+    let closer = Arc::new(Closer { lock: lock.clone(), has_ended: OnceLock::new() });
+    let mut lost = Box::pin(handle.lost());
+    assert!(lost.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(&closer)))).is_pending());
+    drop(handle);
+    assert_eq!(closer.has_ended.get(), Some(&false));
+    assert!(world.run(lock.close(at(1000))).is_clean);
+    assert_eq!(fake.calls("release").len(), 1);
 }
