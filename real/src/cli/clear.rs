@@ -96,19 +96,23 @@ impl Clear {
 
     /// Returns the owner to clear; `None` if the lock is free.
     fn choose(&self, inspection: &Inspection) -> Result<Option<Holder>, Box<dyn Error>> {
-        if let Some(prefix) = &self.owner {
-            let holder = inspection.claimant(prefix);
-            let none = || format!("--owner {prefix}: no owner of a lease or claim begins so");
-            return Ok(Some(holder.ok_or_else(none)?));
-        }
-        let mut holders = inspection.holders();
-        if holders.len() > 1 {
+        let holders = match &self.owner {
+            Some(prefix) => inspection.claimants(prefix),
+            None => inspection.holders(),
+        };
+        if holders.windows(2).any(|pair| pair[0].owner != pair[1].owner) {
             let owners: Vec<_> = holders.iter().map(|holder| holder.owner.prefix()).collect();
+            let owners = owners.join(", ");
             return Err(
-                format!("several owners have leases: give one of {} to --owner", owners.join(", ")).into()
+                format!("several owners have leases or claims: give one of {owners} to --owner").into()
             );
         }
-        Ok(holders.pop())
+        match (&self.owner, holders.into_iter().next()) {
+            (Some(prefix), None) => {
+                Err(format!("--owner {prefix}: no owner of a lease or claim begins so").into())
+            }
+            (_, holder) => Ok(holder),
+        }
     }
 
     async fn delete(

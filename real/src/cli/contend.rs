@@ -39,6 +39,7 @@ pub(crate) struct Contend {
         long,
         env = "DLOCK_POSTGRES",
         value_name = "URL",
+        hide_env_values = true,
         required_if_eq_any([("arm", "version"), ("arm", "jobs")])
     )]
     postgres: Option<String>,
@@ -163,11 +164,12 @@ impl Contend {
             let runtime = TokioRuntime::new(Handle::current()).polling_busily(busy_poll);
             contend_until(load, runtime, stop).await
         })?;
-        print(&report.to_string())?;
+        let printed = print(&report.to_string());
         if let Some(out) = &self.out {
             keep(&report, out)?;
             written(out);
         }
+        printed?;
         super::finish(recording)?;
         if report.served == 0 {
             eprintln!("real: no attempt was served: see the report");

@@ -67,8 +67,10 @@ impl Experiment {
             Machine::this().must_be_idle()?;
         }
         let run = experiment.run(&settings, command())?;
-        print(&run.chapter.text())?;
+        // If it can't be printed, the results are kept all the same.
+        let printed = print(&run.chapter.text());
         keep_text(&run.record, &out)?;
+        printed?;
         if let Some(folder) = &histories {
             written(folder);
         }

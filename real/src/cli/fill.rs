@@ -52,7 +52,7 @@ pub(crate) struct Gen {
     #[arg(long, visible_alias = "backend", env = "DLOCK_SYSTEM", value_enum, default_value = "redis")]
     system: Filled,
     /// The server's address, host:port; by default the server that `real up` has started.
-    #[arg(long, env = "DLOCK_SERVER", value_delimiter = ',')]
+    #[arg(long, env = "DLOCK_SERVER", value_delimiter = ',', hide_env_values = true)]
     server: Vec<String>,
     /// The state file of `real up`.
     #[arg(long, env = "DLOCK_STATE", value_name = "FILE")]
@@ -119,18 +119,19 @@ impl Gen {
             fill(&TokioRuntime::new(Handle::current()), order, |locks| progress.inc(locks)).await
         })?;
         progress.finish();
-        print(&format!(
+        let printed = print(&format!(
             "{keys} locks in {:.1?} ({:.0}/s): {} keys and {} bytes added, {:.1} bytes a lock\n",
             filled.took,
             filled.per_second(),
             filled.keys_added,
             filled.bytes_added,
             filled.bytes_per_lock(),
-        ))?;
+        ));
         if let Some(out) = &self.out {
             keep(&filled, out)?;
             written(out);
         }
+        printed?;
         Ok(true)
     }
 
@@ -150,18 +151,19 @@ impl Gen {
             fill_etcd(&TokioRuntime::new(Handle::current()), order, on_locks).await
         })?;
         progress.finish();
-        print(&format!(
+        let printed = print(&format!(
             "{} locks in {:.1?} ({:.0}/s): the database grew by {} bytes, {:.1} bytes a lock\n",
             filled.locks,
             filled.took,
             filled.per_second(),
             filled.database_bytes_added,
             filled.bytes_per_lock(),
-        ))?;
+        ));
         if let Some(out) = &self.out {
             keep(&filled, out)?;
             written(out);
         }
+        printed?;
         match &filled.failed {
             None => Ok(true),
             Some(error) => Err(format!(
@@ -174,6 +176,9 @@ impl Gen {
     }
 
     fn servers(&self, system: System) -> Result<Vec<String>, Box<dyn Error>> {
+        if self.server.iter().any(|server| server.contains('@')) {
+            return Err("--server is host:port: leave out the scheme, the user and the password".into());
+        }
         if !self.server.is_empty() {
             return Ok(self.server.clone());
         }

@@ -105,9 +105,12 @@ impl ServerArgs {
         Ok(place)
     }
 
-    /// Returns the URL of the servers, if they are given by one.
+    /// Returns the URL of the servers, if they are given by one, or by what looks like a part of one: its
+    /// error shows no password, and that of an address would.
     fn url(&self) -> Option<String> {
-        self.servers.first().filter(|first| first.contains("://")).map(|_| self.servers.join(","))
+        let has_login = |server: &String| server.contains('@') && !server.starts_with("unix:");
+        let is_url = self.servers.iter().any(|server| server.contains("://") || has_login(server));
+        is_url.then(|| self.servers.join(","))
     }
 
     fn by_url(&self, url: &str) -> Result<Place, Box<dyn Error>> {

@@ -81,8 +81,8 @@ impl Peers {
             space_ms: millis(self.space),
             permits: self.permits,
         };
-        let Configuration { rounds, operations, tasks, takers, hot_ms, .. } = configuration;
-        let numbers = [rounds, operations, tasks, takers, hot_ms];
+        let Configuration { rounds, operations, tasks, takers, hot_ms, space_ms, .. } = configuration;
+        let numbers = [rounds, operations, tasks, takers, hot_ms, space_ms];
         if numbers.iter().chain(&configuration.contenders).any(|number| *number == 0) {
             return Err(
                 "rounds, operations, contenders, tasks, takers and times must each be above zero".into()
@@ -102,8 +102,9 @@ impl Peers {
         self.metrics.serve_aside("peers")?;
         let command = super::experiment::command();
         let results = compare(command, configuration, &self.without, |progress| eprintln!("{progress}"))?;
-        print(&results.tables())?;
+        let printed = print(&results.tables());
         keep(&results, &out)?;
+        printed?;
         if self.write {
             files::write(Path::new(PAGE), page(&results))?;
             written(Path::new(PAGE));

@@ -30,7 +30,13 @@ pub(crate) struct Resource {
     #[arg(long, env = "DLOCK_PATH", default_value = "resource.redb", value_name = "FILE")]
     path: PathBuf,
     /// The database of the PostgreSQL store.
-    #[arg(long, env = "DLOCK_POSTGRES", value_name = "URL", required_if_eq("store", "postgres"))]
+    #[arg(
+        long,
+        env = "DLOCK_POSTGRES",
+        value_name = "URL",
+        hide_env_values = true,
+        required_if_eq("store", "postgres")
+    )]
     postgres: Option<String>,
     /// The folder of the store of files.
     #[arg(long, env = "DLOCK_DIR", default_value = "resources", value_name = "FOLDER")]

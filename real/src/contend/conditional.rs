@@ -77,7 +77,8 @@ pub(super) async fn contend(offer: Offer, url: &str, runtime: TokioRuntime) -> R
 
 /// Returns connections to the PostgreSQL at `url`, each opened when it is needed.
 pub(crate) fn pool(url: &str) -> Result<Pool, LoadError> {
-    let config = Config::from_str(url).map_err(|error| failed(&error))?;
+    // Without its cause, which may quote a part of the URL with the password.
+    let config = Config::from_str(url).map_err(|error| LoadError::Postgres(error.to_string()))?;
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let pool =
         Pool::builder(Manager::from_config(config, NoTls, recycling)).max_size(CONNECTIONS_MAX).build();

@@ -154,6 +154,10 @@ pub async fn contend_until(load: Load, runtime: TokioRuntime, stop: Stop) -> Res
     let Load { ttl, polled, ref place, .. } = offer.load;
     let place = place.clone();
     if offer.load.arm != Arm::Lock {
+        if offer.load.primitive != Primitive::Mutex {
+            let problem = format!("{} needs a lock: leave it out, or give --arm lock", offer.load.primitive);
+            return Err(LoadError::Primitive(problem));
+        }
         let [url] = place.addresses.as_slice() else { return Err(LoadError::NoPostgres) };
         return conditional::contend(offer, url, runtime).await;
     }

@@ -14,6 +14,8 @@ use crate::primitive::Primitive;
 
 /// Significant digits of a latency.
 const DIGITS: u8 = 3;
+/// The longest latency that is told from longer ones, in microseconds: two weeks. A run lasts at most one.
+const LATENCY_US_MAX: u64 = 14 * 24 * 3_600_000_000;
 /// The quantiles that a report shows.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 
@@ -85,11 +87,10 @@ pub struct Latencies {
 
 impl Latencies {
     pub(super) fn of<'a>(durations: impl IntoIterator<Item = &'a Duration>) -> Result<Self, RecordError> {
-        // The histogram's range is one hour, in microseconds.
-        let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000, DIGITS)
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, LATENCY_US_MAX, DIGITS)
             .map_err(|_| RecordError::ValueOutOfRangeResizeDisabled)?;
         for duration in durations {
-            histogram.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).max(1))?;
+            histogram.saturating_record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).max(1));
         }
         let quantile = |quantile| (quantile, histogram.value_at_quantile(quantile));
         Ok(Self { count: histogram.len(), quantiles: QUANTILES.map(quantile).to_vec() })
@@ -188,6 +189,13 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_of_a_day_is_recorded() {
+        let latencies = Latencies::of(&[Duration::from_secs(24 * 3600)]).unwrap();
+        let (_, most) = latencies.quantiles[4];
+        assert!((86_300_000_000..=86_500_000_000).contains(&most), "{most}");
+    }
 
     #[test]
     fn fairness_counts_overtakings() {

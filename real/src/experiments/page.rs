@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{ALL, ExperimentError, Registered, objectives, questions};
@@ -95,9 +96,16 @@ impl Page {
         let mut text = head() + &objectives::section(results);
         for experiment in ALL {
             let path = results.join(format!("experiment-{}.json", experiment.number()));
-            let Ok(record) = fs::read_to_string(&path) else {
-                text += &missing(*experiment);
-                continue;
+            let record = match fs::read_to_string(&path) {
+                Ok(record) => record,
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    text += &missing(*experiment);
+                    continue;
+                }
+                Err(source) => {
+                    let help = "make it readable, or name another folder with --results";
+                    return Err(LabError::File { path, source, help }.into());
+                }
             };
             let chapter = experiment
                 .chapter(&record)

@@ -361,14 +361,14 @@ impl Inspection {
         }
     }
 
-    /// Returns the holder, or the claim in the queue, whose owner token begins with `prefix`.
-    pub fn claimant(&self, prefix: &str) -> Option<Holder> {
-        let waiters = match &self.state {
-            State::Servers(_) => Vec::new(),
-            State::Queue(queue) => queue.claims.iter().map(Holder::of_claim).collect(),
-        };
-        let mut all = self.holders().into_iter().chain(waiters);
-        all.find(|holder| !prefix.is_empty() && holder.owner.0.starts_with(prefix))
+    /// Returns the holders, and the claims in the queue, whose owner tokens begin with `prefix`.
+    pub fn claimants(&self, prefix: &str) -> Vec<Holder> {
+        let mut all = self.holders();
+        if let State::Queue(queue) = &self.state {
+            all.extend(queue.claims.iter().skip(1).map(Holder::of_claim));
+        }
+        all.retain(|holder| !prefix.is_empty() && holder.owner.0.starts_with(prefix));
+        all
     }
 }
 

@@ -104,7 +104,7 @@ impl Watch {
 
 /// Returns the same holder in a later reading.
 fn find(inspection: &Inspection, holder: &Holder) -> Option<Holder> {
-    inspection.claimant(&holder.owner.0)
+    inspection.claimants(&holder.owner.0).into_iter().next()
 }
 
 /// Returns true if nothing renews the lease: that of Redis without an expiry, or a claim without a session or

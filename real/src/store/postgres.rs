@@ -51,16 +51,9 @@ pub(super) struct Inner {
 /// Why no store is available at this URL.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The URL is invalid.
-    #[error(
-        "`{url}` is not the URL of a PostgreSQL: {source}; give postgresql://user:password@host:port/database"
-    )]
-    Url {
-        /// The URL.
-        url: String,
-        /// The error.
-        source: tokio_postgres::Error,
-    },
+    /// The URL is invalid. It may have a password, and so may the cause of its error: neither is shown.
+    #[error("this is no URL of a PostgreSQL: {0}; give postgresql://user:password@host:port/database")]
+    Url(tokio_postgres::Error),
     /// The connection failed.
     #[error("no connection to PostgreSQL: {0}; check that it is running and admits this user")]
     Connect(String),
@@ -86,8 +79,7 @@ impl PostgresStore {
     ///
     /// As [`PostgresStore::connect`].
     pub async fn connect_within(url: &str, max_jump: Option<MaxJump>) -> Result<Self, ConnectError> {
-        let config =
-            Config::from_str(url).map_err(|source| ConnectError::Url { url: url.to_owned(), source })?;
+        let config = Config::from_str(url).map_err(ConnectError::Url)?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, NoTls, recycling);
         let pool = Pool::builder(manager).max_size(CONNECTIONS_MAX).build();

@@ -325,6 +325,8 @@ fn help_and_errors_show_no_password() {
         ("redis://app:se-cret@a,b:port", "`b:port` is no host"),
         ("mysql://app:se-cret@a", "its scheme is none of"),
         ("redis://app:se-cret@a", "--user is other"),
+        ("app:se-cret@127.0.0.1:1", "begin it with one of"),
+        ("127.0.0.1:1,redis://app:se-cret@127.0.0.1:2", "its scheme is none of"),
     ] {
         let user = if problem.starts_with("--user") { "other" } else { "app" };
         let arguments = ["inspect", "orders:42", "--servers", url, "--user", user];
@@ -334,4 +336,23 @@ fn help_and_errors_show_no_password() {
     let other = ["inspect", "orders:42", "--system", "etcd", "--servers", "redis://app:se-cret@127.0.0.1:1"];
     let (code, printed) = real(&stage, &other, &[]);
     assert!(code == Some(2) && printed.contains("that of redis, but --system is etcd"), "{printed}");
+    let (code, printed) = real(&stage, &["gen", "--server", "redis://app:se-cret@127.0.0.1:1"], &[]);
+    assert!(code == Some(2) && printed.contains("--server is host:port"), "{printed}");
+}
+
+#[test]
+fn help_and_errors_show_no_password_of_postgresql() {
+    let stage = Stage::new().unwrap();
+    for command in ["worker", "contend", "resource"] {
+        let url = [("DLOCK_POSTGRES", "postgresql://app:se-cret@h/db")];
+        let (code, _) = real(&stage, &[command, "--help"], &url);
+        assert_eq!(code, Some(0), "{command}");
+    }
+    for command in [
+        &["resource", "--store", "postgres", "--postgres", "postgresql://app:se-cret@h:port/db"][..],
+        &["contend", "--arm", "version", "--postgres", "app:se-cret@h/db?sslmode=disable"],
+    ] {
+        let (code, printed) = real(&stage, command, &[]);
+        assert!(code == Some(2) && printed.contains("invalid connection string"), "{printed}");
+    }
 }

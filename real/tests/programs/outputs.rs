@@ -150,3 +150,30 @@ fn an_experiment_does_not_replace_its_configuration() {
     refused(&folder, &both, "the same file as the input 1.toml");
     assert_eq!(fs::read_to_string(folder.join("1.toml")).unwrap(), text);
 }
+
+#[test]
+fn a_load_without_a_lock_has_no_primitive() {
+    let folder = folder("primitive");
+    let arm = ["contend", "--arm", "version", "--postgres", "postgresql://postgres@127.0.0.1:1/postgres"];
+    let why = "--primitive: semaphore:3 needs a lock";
+    refused(&folder, &[&arm[..], &["--primitive", "semaphore:3"]].concat(), why);
+}
+
+#[test]
+fn a_comparison_without_time_is_refused() {
+    let folder = folder("no-time");
+    for time in [["--hot", "0"], ["--space", "0"], ["--space", "900us"]] {
+        refused(&folder, &[&["peers"][..], &time].concat(), "must each be above zero");
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_printed_is_kept() {
+    let folder = folder("full");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_real"));
+    command.args(["contend", "--servers", "127.0.0.1:1", "--for", "200ms", "--rate", "10"]);
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = command.args(["--out", "r.json"]).current_dir(&folder).stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+    assert_eq!(names(&folder), ["r.json"]);
+}

@@ -128,3 +128,12 @@ fn the_committed_configurations_are_the_ones_compiled_in() {
         assert_eq!(fs::read_to_string(&path).unwrap(), experiment.committed(), "{}", path.display());
     }
 }
+
+#[test]
+fn results_that_cannot_be_read_are_an_error() {
+    let stage = Stage::new().unwrap();
+    let results = stage.subdirectory("results").unwrap();
+    fs::create_dir(results.join("experiment-1.json")).unwrap();
+    let error = Page::of(&results).unwrap_err().to_string();
+    assert!(error.contains("experiment-1.json: ") && error.contains("make it readable"), "{error}");
+}

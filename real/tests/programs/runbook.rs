@@ -342,6 +342,16 @@ fn a_hashed_key_is_inspected_by_its_name() {
 }
 
 #[test]
+fn a_prefix_of_several_owners_is_refused() {
+    let stage = Stage::new().unwrap();
+    let crowd = given(&stage, "etcd, a dead holder and a waiter");
+    let clear = "real clear orders:42 --watch 1s --yes --owner worker-";
+    let (code, output) = run(&stage, &crowd, &format!("{}\n{clear}", crowd.exports()));
+    assert_eq!(code, Some(2), "{output}");
+    assert!(output.contains("give one of worker-4:"), "{output}");
+}
+
+#[test]
 fn servers_that_do_not_answer_and_wrong_input_exit_with_2() {
     let real = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_real")).args(arguments).output().unwrap();

@@ -173,3 +173,17 @@ fn no_finding_shows_a_whole_owner_token() {
         }
     }
 }
+
+#[test]
+fn a_prefix_may_name_several_owners() {
+    let claims = vec![claim("worker-10", 7), claim("worker-1", 9)];
+    let queue = Queue { revision: Some(9), claims, strangers: Vec::new() };
+    let inspection = inspection(State::Queue(queue), None);
+    let named = |prefix| {
+        let holders = inspection.claimants(prefix).into_iter();
+        holders.map(|holder| holder.owner).collect::<Vec<_>>()
+    };
+    assert_eq!(named("worker-1"), [owner("worker-10"), owner("worker-1")]);
+    assert_eq!(named("worker-1:"), [owner("worker-1")]);
+    assert_eq!(named(""), []);
+}

@@ -30,14 +30,14 @@ pub(crate) fn compare(first: u64, schedules: u64, threads: Option<usize>, out: O
     progress.finish();
     let note = note(&comparison, all);
     let runs = 2 * comparison.values().map(|cell| cell.schedules).sum::<u64>();
-    print(&table::text(&comparison))?;
-    print(&format!("\n{}\n", legend("  ")))?;
+    let (table, legend) = (table::text(&comparison), legend("  "));
     let seconds = began.elapsed().as_secs_f64();
-    print(&format!("{runs} runs in {seconds:.1} s\n{note}"))?;
+    let printed = print(&format!("{table}\n{legend}\n{runs} runs in {seconds:.1} s\n{note}"));
     if let Some(out) = out {
         files::write(out, page(&comparison, first, schedules) + &note)?;
         written(out);
     }
+    printed?;
     Ok(comparison.values().all(|cell| cell.violations == 0))
 }
 

@@ -9,7 +9,7 @@ use files::Parents;
 use lab::exhaustive::{self, Cost, Mistake, Results, Searched, page};
 
 use super::stopwatch::{Stopwatch, processor_time};
-use super::{Outcome, explore, print, written};
+use super::{Outcome, explore, must_exist, print, written};
 
 /// The arguments of `exhaust-table`.
 #[derive(Args)]
@@ -36,6 +36,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { results: file, page: path, page_only, check, threads } = arguments;
     if !check {
         files::try_outputs(&[file, path], &[], Parents::Exist)?;
+    }
+    if *page_only || *check {
+        must_exist(file)?;
     }
     let mut results = load(file)?;
     if !page_only && !check {

@@ -41,6 +41,14 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Refuses results that are to be read and are not there: a page of them would be empty.
+pub(crate) fn must_exist(results: &Path) -> Result<(), String> {
+    match results.exists() {
+        true => Ok(()),
+        false => Err(format!("{}: no such file: name the results with --results", results.display())),
+    }
+}
+
 /// Names a file that was written, on standard error: standard output may be JSON.
 pub(crate) fn written(file: &Path) {
     note(&format!("written: {}", file.display()));

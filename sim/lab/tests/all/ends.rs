@@ -290,6 +290,15 @@ fn a_mistake_that_does_not_apply_to_the_system_is_an_error() {
     );
     let exhaust = ["exhaust", "--faults", "1", "--mutant", "two-step", "--subject", "etcd"];
     is_refused(&exhaust, "`two-step` does not apply to `etcd`");
+    let museum = ["museum", "--hunts", "1", "--mutant", "two-step", "--system", "etcd"];
+    is_refused(&museum, "--mutant two-step does not apply to --system etcd: give redis");
+}
+
+#[test]
+fn a_page_of_results_that_are_not_there_is_an_error() {
+    for command in ["exhaust-table", "museum"] {
+        is_refused(&[command, "--check", "--results", "none.json"], "none.json: no such file");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ use self::measure::Target;
 use self::results::{DEFAULT, Key, Origin, Results, Row};
 use super::explore::cores;
 use super::stopwatch::Stopwatch;
-use super::{Outcome, interrupt, interrupted, print, wrap, written};
+use super::{Outcome, interrupt, interrupted, must_exist, print, wrap, written};
 
 /// The results that are kept in the repository.
 const KEPT: &str = "sim/lab/results/museum.json";
@@ -74,12 +74,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.report || arguments.check {
         let file = arguments.results.as_deref().unwrap_or(Path::new(KEPT));
+        must_exist(file)?;
         let results = Results::load(file)?;
         return if arguments.report { pages::write(&results) } else { pages::check(&results) };
     }
-    if arguments.hunts == 0 || arguments.cap == 0 {
-        return Err("--hunts and --cap must be at least 1".into());
-    }
+    arguments.check()?;
     files::try_folder(&arguments.out)?;
     if let Some(file) = &arguments.results {
         files::try_outputs(&[file], &[], Parents::Exist)?;
@@ -138,6 +137,22 @@ fn chosen(arguments: &Arguments) -> impl Iterator<Item = (Mutant, System)> {
 }
 
 impl Arguments {
+    /// Returns an error for a search that would hunt nothing.
+    fn check(&self) -> Result<(), String> {
+        if self.hunts == 0 || self.cap == 0 {
+            return Err("--hunts and --cap must be at least 1".to_owned());
+        }
+        match (chosen(self).next(), self.mutant, self.system) {
+            (None, Some(mutant), Some(system)) => {
+                let systems: Vec<String> = mutant.systems().iter().map(ToString::to_string).collect();
+                let systems = systems.join(" or ");
+                Err(format!("--mutant {mutant} does not apply to --system {system}: give {systems}"))
+            }
+            (None, _, Some(system)) => Err(format!("no mistake applies to --system {system}: leave it out")),
+            _ => Ok(()),
+        }
+    }
+
     fn portfolio(&self) -> Portfolio {
         Portfolio::from(self.strategy)
     }
