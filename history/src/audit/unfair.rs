@@ -15,7 +15,7 @@
 //! a service is unfair only if N waiters before it were waiting; that of a reader, if a writer was.
 //!
 //! A waiter whose session is over by its own clock queues again, and has two places until the server ends the
-//! session. If the server serves the first of them, the request still waits at the second.
+//! session. If the server serves or removes the first of them, the request still waits at the second.
 //!
 //! A paused waiter may report its place when the server has served it or removed it long before. Such a place
 //! can't be overtaken: the server's last word on a request counts, whenever the waiter reports the place.
@@ -79,13 +79,21 @@ impl<'h> Judge<'h> for Unfair<'h> {
             }
             Kind::WaiterGone { key, owner, position } => {
                 let line = self.lines.entry(key).or_default();
-                line.leave(owner);
+                if !line.is_former(owner, *position) {
+                    line.leave(owner);
+                }
                 line.over.extend(position.map(|position| (owner, position)));
             }
-            Kind::LeaseNotAcquired { key, owner, .. }
-            | Kind::KeyDeleted { key, owner, .. }
-            | Kind::KeyExpired { key, owner: Some(owner) } => {
+            Kind::LeaseNotAcquired { key, owner, .. } => {
                 if let Some(line) = self.lines.get_mut(key) {
+                    line.leave(owner);
+                }
+            }
+            Kind::KeyDeleted { key, owner, .. } | Kind::KeyExpired { key, owner: Some(owner) } => {
+                // It is the place that was granted last.
+                if let Some(line) = self.lines.get_mut(key)
+                    && !line.is_former(owner, line.over.get(owner).copied())
+                {
                     line.leave(owner);
                 }
             }
@@ -109,6 +117,13 @@ impl<'h> Line<'h> {
         }
         self.waiting.insert((position, owner), process);
         self.positions.insert(owner, position);
+    }
+
+    /// Returns true if the owner had this place before it queued again, and has another one now.
+    fn is_former(&self, owner: &Name, place: Option<u64>) -> bool {
+        let former = self.former.get(owner).zip(place);
+        former.is_some_and(|(former, place)| former.contains(&place))
+            && self.positions.get(owner).copied() != place
     }
 
     fn leave(&mut self, owner: &'h Name) -> Option<Waiter<'h>> {

@@ -112,3 +112,17 @@ fn a_grant_out_of_order_is_reported_once() {
 fn a_waiter_that_never_queued_is_not_judged() {
     assert_eq!(judge([(1, "a", queued("a", 10)), (5, "b", acquired("b", 1))]), []);
 }
+
+#[test]
+fn a_waiter_whose_earlier_place_ends_still_waits_at_its_second() {
+    let queues_again = || [(1, "a", queued("a", 10)), (2, "a", queued("a", 12))];
+    let overtaken = || [(5, "c", queued("c", 13)), (6, "server", granted("c", 13))];
+    let removed = |place| {
+        let gone = [(3, "server", waiter_gone_from("a", place))];
+        judge(queues_again().into_iter().chain(gone).chain(overtaken()))
+    };
+    only(VerdictKind::Unfair, &removed(10));
+    assert_eq!(removed(12), []);
+    let served = [(3, "server", granted("a", 10)), (4, "server", expired("a"))];
+    only(VerdictKind::Unfair, &judge(queues_again().into_iter().chain(served).chain(overtaken())));
+}
