@@ -87,6 +87,7 @@ impl Database {
         let plan = plan.as_deref();
         if let Some(plan) = plan {
             check_columns(prepared, plan)?;
+            self.store.fix_snapshot(session);
             for (table, mode) in &plan.tables {
                 self.store.lock(session, Target::Table(*table), *mode, Until::Transaction)?;
             }
@@ -112,8 +113,12 @@ impl Database {
             Err(stop) => {
                 let mut journal = outcome.journal;
                 if plan.is_none() && !matches!(stop, Stop::Error(_)) {
-                    // A change of the catalog begins anew, except for what it has found to exist.
+                    // A change of the catalog begins anew, except for what it has found to exist. Nobody has
+                    // waited for what this attempt took, so nobody is woken: two of them that wait for each
+                    // other would wake each other for ever.
+                    let woken = self.store.locks.woken();
                     self.store.undo_to(session, start);
+                    self.store.locks.wake_only(woken);
                     if journal.iter().any(|entry| !matches!(entry, Entry::Flag(_))) {
                         journal.clear();
                     }

@@ -148,6 +148,7 @@ impl Run<'_> {
             (_, [Value::Null, ..] | []) => Ok(Value::Null),
             (SessionFunction::NextVal, [name]) => {
                 let id = self.sequence(name)?;
+                self.check_changes("nextval()")?;
                 let value = self.number(|run| run.next_value(id))?;
                 self.session.sequence_values.insert(id, value);
                 self.session.last_sequence = Some(id);
@@ -161,6 +162,7 @@ impl Run<'_> {
             }
             (SessionFunction::SetVal, [name, Value::Int(value), rest @ ..]) => {
                 let id = self.sequence(name)?;
+                self.check_changes("setval()")?;
                 let is_called = !matches!(rest, [Value::Bool(false)]);
                 self.once(|run| {
                     run.await_reset(id)?;
@@ -172,7 +174,6 @@ impl Run<'_> {
                 })?;
                 if is_called {
                     self.session.sequence_values.insert(id, *value);
-                    self.session.last_sequence = Some(id);
                 }
                 Ok(Value::Int(*value))
             }
@@ -184,13 +185,23 @@ impl Run<'_> {
         }
     }
 
+    /// Refuses a function that changes a sequence in a transaction that only reads.
+    fn check_changes(&self, function: &str) -> Result<(), SqlError> {
+        let transaction = self.store.transactions.get(&self.session.id);
+        if transaction.is_some_and(|transaction| transaction.is_read_only) {
+            let text = format!("cannot execute {function} in a read-only transaction");
+            return Err(SqlError::new("25006", text));
+        }
+        Ok(())
+    }
+
     /// Waits for the end of another transaction that has set the sequence back: only then its value is
     /// certain.
     fn await_reset(&self, id: TableId) -> Result<(), Stop> {
         let by = self.store.sequences.get(&id).and_then(|sequence| sequence.reset_by);
         let other = by.filter(|by| *by != self.actor.snapshot.xid);
         let on: Vec<_> = other.and_then(|by| self.store.open.get(&by).copied()).into_iter().collect();
-        if on.is_empty() { Ok(()) } else { Err(Stop::Wait { on, what: WaitFor::Row }) }
+        if on.is_empty() { Ok(()) } else { Err(Stop::Wait { on, what: WaitFor::Row(None) }) }
     }
 
     fn next_value(&mut self, id: TableId) -> Result<i64, Stop> {

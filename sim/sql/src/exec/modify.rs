@@ -53,7 +53,7 @@ impl Run<'_> {
 
     fn update(&mut self, modify: &Modify, from: &From, set: &[(usize, Expr)]) -> Result<(u64, Rows), Stop> {
         let (mut count, mut rows) = (0, Vec::new());
-        for mut tuple in self.join(from, None)? {
+        for mut tuple in self.join(from, usize::MAX, None)? {
             let mut values = self.assigned(modify.table, set, &tuple.values)?;
             let mode = self.update_mode(modify.table, &tuple.values, &values);
             let Some((version, is_moved)) = self.lock_target(modify.table, from, &mut tuple, mode)? else {
@@ -121,7 +121,7 @@ impl Run<'_> {
 
     fn delete(&mut self, modify: &Modify, from: &From) -> Result<(u64, Rows), Stop> {
         let (mut count, mut rows) = (0, Vec::new());
-        for mut tuple in self.join(from, None)? {
+        for mut tuple in self.join(from, usize::MAX, None)? {
             let locked = self.lock_target(modify.table, from, &mut tuple, RowMode::Update)?;
             let Some((version, _)) = locked else { continue };
             self.once(|run| {

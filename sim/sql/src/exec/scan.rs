@@ -30,8 +30,13 @@ struct Lookup {
 }
 
 impl Run<'_> {
-    /// Joins the sources of a query.
-    pub(super) fn join(&mut self, from: &From, outer: Option<&Env<'_>>) -> Result<Vec<Tuple>, Stop> {
+    /// Joins the sources of a query, up to `enough` rows.
+    pub(super) fn join(
+        &mut self,
+        from: &From,
+        enough: usize,
+        outer: Option<&Env<'_>>,
+    ) -> Result<Vec<Tuple>, Stop> {
         let mut conditions: Vec<&Condition> = from.conditions.iter().collect();
         conditions.sort_by_key(|condition| condition.has_subquery);
         let empty = Tuple { values: vec![Value::Null; from.width], versions: vec![None; from.items.len()] };
@@ -55,9 +60,15 @@ impl Run<'_> {
             let fixed = if item.is_lateral { None } else { self.fixed_rows(item, outer)? };
             let mut joined = Vec::new();
             for tuple in tuples {
+                if is_last && joined.len() >= enough {
+                    break;
+                }
                 let candidates = self.candidates(from, number, bound, &tuple, fixed.as_ref(), outer)?;
                 let mut is_matched = false;
                 for candidate in candidates {
+                    if is_last && joined.len() >= enough {
+                        break;
+                    }
                     let mut tuple = tuple.clone();
                     put(&mut tuple, number, item, candidate);
                     let env = Env { row: &tuple.values, outer };

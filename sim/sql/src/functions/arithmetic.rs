@@ -32,10 +32,11 @@ pub(crate) fn apply(op: Operation, r#type: Type, a: &Value, b: &Value) -> Result
             Operation::Modulo if b.is_zero() => return Err(zero()),
             Operation::Modulo => a % b,
         })),
-        (Value::Float8(a), Value::Float8(b)) => floats(op, *a, *b).map(Value::Float8),
+        (Value::Float8(a), Value::Float8(b)) => floats(op, *a, *b, |exact| exact).map(Value::Float8),
         #[allow(clippy::cast_possible_truncation, reason = "the operation of floats of this size")]
         (Value::Float4(a), Value::Float4(b)) => {
-            floats(op, f64::from(*a), f64::from(*b)).map(|sum| Value::Float4(sum as f32))
+            let narrow = |exact: f64| f64::from(exact as f32);
+            floats(op, f64::from(*a), f64::from(*b), narrow).map(|sum| Value::Float4(sum as f32))
         }
         _ => times(op, a, b),
     }
@@ -56,17 +57,26 @@ fn integers(op: Operation, r#type: Type, a: i64, b: i64) -> Result<Value, SqlErr
     result.map(Value::Int).ok_or_else(|| SqlError::new("22003", format!("{} out of range", r#type.name())))
 }
 
-fn floats(op: Operation, a: f64, b: f64) -> Result<f64, SqlError> {
-    let result = match op {
+/// Applies an operation; `narrow` rounds its result to the size of the type.
+fn floats(op: Operation, a: f64, b: f64, narrow: impl Fn(f64) -> f64) -> Result<f64, SqlError> {
+    let result = narrow(match op {
         Operation::Add => a + b,
         Operation::Subtract => a - b,
         Operation::Multiply => a * b,
         Operation::Divide if b == 0.0 => return Err(zero()),
         Operation::Divide => a / b,
         Operation::Modulo => return Err(SqlError::unknown("the remainder of double precision")),
-    };
+    });
     if result.is_infinite() && a.is_finite() && b.is_finite() {
         return Err(SqlError::new("22003", "value out of range: overflow"));
+    }
+    let is_scaled = match op {
+        Operation::Multiply => b != 0.0,
+        Operation::Divide => b.is_finite(),
+        _ => false,
+    };
+    if result == 0.0 && a != 0.0 && is_scaled {
+        return Err(SqlError::new("22003", "value out of range: underflow"));
     }
     Ok(result)
 }

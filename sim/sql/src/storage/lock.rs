@@ -88,8 +88,8 @@ pub(crate) enum Until {
 /// The lock that a session waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WaitFor {
-    /// The end of a transaction that has a row.
-    Row,
+    /// The end of a transaction that has a row; `None` for a key or a sequence.
+    Row(Option<(TableId, RowId)>),
     Lock(Target, Mode),
 }
 
@@ -127,7 +127,9 @@ impl Locks {
         let others = held.iter().filter(|held| held.session != session && held.mode.conflicts(mode));
         let mut blockers: Vec<_> = others.map(|held| held.session).collect();
         if !held.iter().any(|held| held.session == session) {
-            let ticket = self.waits.get(&session).map_or(u64::MAX, |wait| wait.ticket);
+            let is_this =
+                |wait: &&Wait| matches!(&wait.what, WaitFor::Lock(t, m) if t == target && *m == mode);
+            let ticket = self.waits.get(&session).filter(is_this).map_or(u64::MAX, |wait| wait.ticket);
             let in_front = self.waits.iter().filter(|(other, wait)| {
                 let is_for = matches!(&wait.what, WaitFor::Lock(t, m) if t == target && m.conflicts(mode));
                 **other != session && wait.ticket < ticket && is_for
@@ -241,9 +243,9 @@ impl Locks {
         self.wake(session);
     }
 
-    /// Makes a session wait; one that waits already keeps its place.
+    /// Makes a session wait; one that waits for the same already keeps its place.
     pub(crate) fn wait(&mut self, session: SessionId, on: Vec<SessionId>, what: WaitFor) {
-        let ticket = self.waits.get(&session).map(|wait| wait.ticket);
+        let ticket = self.waits.get(&session).filter(|wait| wait.what == what).map(|wait| wait.ticket);
         let ticket = ticket.unwrap_or_else(|| {
             self.next_ticket += 1;
             self.next_ticket
@@ -260,12 +262,22 @@ impl Locks {
     }
 
     /// Wakes the sessions that wait for the given one.
-    fn wake(&mut self, session: SessionId) {
+    pub(crate) fn wake(&mut self, session: SessionId) {
         for (waiter, wait) in &self.waits {
             if wait.on.contains(&session) {
                 self.woken.insert((wait.ticket, *waiter));
             }
         }
+    }
+
+    /// Does what wakes nobody: what it gives back was taken so lately that nobody has waited for it.
+    pub(crate) fn woken(&self) -> BTreeSet<(u64, SessionId)> {
+        self.woken.clone()
+    }
+
+    /// Sets those who are woken back to what [`Locks::woken`] returned.
+    pub(crate) fn wake_only(&mut self, woken: BTreeSet<(u64, SessionId)>) {
+        self.woken = woken;
     }
 
     pub(crate) fn take_woken(&mut self) -> Vec<SessionId> {
@@ -303,7 +315,7 @@ impl Locks {
 pub(crate) fn in_words(what: &WaitFor, transaction: u64) -> String {
     const DATABASE: u32 = 5;
     match what {
-        WaitFor::Row => format!("ShareLock on transaction {transaction}"),
+        WaitFor::Row(_) => format!("ShareLock on transaction {transaction}"),
         WaitFor::Lock(Target::Table(table), mode) => {
             format!("{} on relation {} of database {DATABASE}", mode.name(), table.0)
         }

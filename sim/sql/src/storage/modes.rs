@@ -48,7 +48,7 @@ impl Store {
     /// Sets the modes of the open transaction.
     pub(crate) fn set_modes(&mut self, session: SessionId, modes: Modes) -> Result<(), SqlError> {
         let Some(transaction) = self.transactions.get_mut(&session) else { return Ok(()) };
-        let has_run = transaction.command > 0;
+        let has_run = transaction.command > 0 || transaction.snapshot.is_some();
         if let Some(isolation) = modes.isolation {
             if has_run && isolation != transaction.isolation {
                 let text = "SET TRANSACTION ISOLATION LEVEL must be called before any query";

@@ -67,7 +67,7 @@ impl Store {
         let blockers = self.locks.row_blockers(actor.session, (table, row), mode);
         if !blockers.is_empty() {
             return match policy {
-                Policy::Wait => Err(Stop::Wait { on: blockers, what: WaitFor::Row }),
+                Policy::Wait => Err(Stop::Wait { on: blockers, what: WaitFor::Row(Some((table, row))) }),
                 Policy::Skip => Ok(Locked::Skipped),
                 Policy::NoWait => {
                     let name = self.tables.get(&table).map_or("", |table| &table.def.name);
@@ -142,7 +142,7 @@ impl Store {
         let own = actor.snapshot.xid;
         let wait = |xid: Xid| {
             let on = self.open.get(&xid).copied().into_iter().collect();
-            Err(Stop::Wait { on, what: WaitFor::Row })
+            Err(Stop::Wait { on, what: WaitFor::Row(None) })
         };
         match (version.created, version.deleted) {
             (Stamp::Open { xid, .. }, _) if xid != own => wait(xid),

@@ -90,21 +90,24 @@ impl Store {
         self.transactions.insert(session, transaction);
     }
 
+    /// Takes the snapshot that all statements of a transaction share, if they do: the first one takes it
+    /// before it waits for a table.
+    pub(crate) fn fix_snapshot(&mut self, session: SessionId) {
+        let Some(transaction) = self.transactions.get_mut(&session) else { return };
+        if transaction.isolation.has_one_snapshot() && transaction.snapshot.is_none() {
+            transaction.snapshot = Some(self.last_commit);
+            if transaction.isolation == Isolation::Serializable {
+                self.serial.begin(transaction.xid, self.last_commit, transaction.is_read_only);
+            }
+        }
+    }
+
     /// Returns the snapshot of the next command.
     pub(crate) fn next_command(&mut self, session: SessionId) -> Option<Snapshot> {
-        let last_commit = self.last_commit;
+        self.fix_snapshot(session);
         let transaction = self.transactions.get_mut(&session)?;
         transaction.command += 1;
-        let commit = if transaction.isolation.has_one_snapshot() {
-            let is_first = transaction.snapshot.is_none();
-            let commit = *transaction.snapshot.get_or_insert(last_commit);
-            if is_first && transaction.isolation == Isolation::Serializable {
-                self.serial.begin(transaction.xid, commit, transaction.is_read_only);
-            }
-            commit
-        } else {
-            last_commit
-        };
+        let commit = transaction.snapshot.unwrap_or(self.last_commit);
         Some(Snapshot { commit, xid: transaction.xid, command: transaction.command })
     }
 
@@ -170,12 +173,15 @@ impl Store {
                 if let Some(table) = self.tables.get_mut(&table) {
                     table.remove(version);
                 }
+                // Others may wait to learn whether the row stays.
+                self.locks.wake(session);
             }
             Undo::Delete(table, version) => {
                 let versions = self.tables.get_mut(&table).map(|table| &mut table.data.versions);
                 if let Some(version) = versions.and_then(|versions| versions.get_mut(&version)) {
                     (version.deleted, version.next) = (None, None);
                 }
+                self.locks.wake(session);
             }
             Undo::RowLock(table, row, mode) => self.locks.give_row(session, (table, row), mode),
             Undo::Lock(target, mode) => {

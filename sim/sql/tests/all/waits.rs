@@ -184,3 +184,22 @@ fn a_sequence_that_may_be_set_back_is_waited_for() {
     rows(run(&mut database, a, "ROLLBACK"));
     assert_eq!(rows(database.run(b, &next, &[], NOW)), [[Value::Int(2)]]);
 }
+
+#[test]
+fn two_changes_of_the_catalog_that_wait_for_each_other_wake_nobody() {
+    let mut database = Database::new();
+    let (a, b) = (database.connect(), database.connect());
+    for table in ["x", "y", "z"] {
+        rows(run(&mut database, a, &format!("CREATE TABLE {table} (id int)")));
+    }
+    for (session, table) in [(a, "x"), (b, "y")] {
+        rows(run(&mut database, session, "BEGIN"));
+        rows(run(&mut database, session, &format!("LOCK TABLE {table} IN SHARE MODE")));
+    }
+    let of_a = prepared(&mut database, a, "TRUNCATE z, y");
+    assert_eq!(database.run(a, &of_a, &[], NOW), Step::Blocked { on: vec![b] });
+    let of_b = prepared(&mut database, b, "TRUNCATE z, x");
+    assert_eq!(database.run(b, &of_b, &[], NOW), Step::Blocked { on: vec![a] });
+    assert!(database.take_woken().is_empty());
+    assert_eq!(database.deadlock(b), Some(vec![b, a]));
+}

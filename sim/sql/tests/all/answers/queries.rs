@@ -178,3 +178,61 @@ fn infinite_times_have_no_difference() {
         ! 22008: cannot subtract infinite timestamps",
     );
 }
+
+#[test]
+fn a_limit_ends_the_scan() {
+    check(
+        "> a: CREATE TABLE jobs (id int PRIMARY KEY)
+        = CREATE TABLE
+        > a: INSERT INTO jobs VALUES (1), (2)
+        = INSERT 0 2
+        > a: SELECT id FROM jobs WHERE pg_try_advisory_lock(id) LIMIT 1
+        | 1
+        = SELECT 1
+        > b: SELECT id FROM jobs WHERE pg_try_advisory_lock(id) LIMIT 1
+        | 2
+        = SELECT 1",
+    );
+}
+
+#[test]
+fn the_last_value_is_that_of_nextval() {
+    check(
+        "> a: CREATE SEQUENCE s
+        = CREATE SEQUENCE
+        > a: CREATE SEQUENCE r
+        = CREATE SEQUENCE
+        > a: SELECT setval('s', 5)
+        | 5
+        = SELECT 1
+        > a: SELECT currval('s')
+        | 5
+        = SELECT 1
+        > a: SELECT lastval()
+        ! 55000: lastval is not yet defined in this session
+        > a: SELECT nextval('r')
+        | 1
+        = SELECT 1
+        > a: SELECT setval('s', 9)
+        | 9
+        = SELECT 1
+        > a: SELECT lastval()
+        | 1
+        = SELECT 1",
+    );
+}
+
+#[test]
+fn a_float_out_of_range_is_an_error() {
+    check(
+        "> a: SELECT '3e38'::real * '10'::real
+        ! 22003: value out of range: overflow
+        > a: SELECT '1e-30'::real * '1e-30'::real
+        ! 22003: value out of range: underflow
+        > a: SELECT '1e-200'::float8 * '1e-200'::float8
+        ! 22003: value out of range: underflow
+        > a: SELECT '1'::float8 / 'Infinity'::float8
+        | 0
+        = SELECT 1",
+    );
+}

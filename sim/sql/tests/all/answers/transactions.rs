@@ -91,3 +91,26 @@ fn a_channel_of_a_savepoint_that_is_rolled_back_is_not_listened_to() {
         @ c: x",
     );
 }
+
+#[test]
+fn a_transaction_that_only_reads_changes_no_sequence() {
+    check(
+        "> a: CREATE SEQUENCE s
+        = CREATE SEQUENCE
+        > a: BEGIN READ ONLY
+        = BEGIN
+        > a: SELECT nextval('s')
+        ! 25006: cannot execute nextval() in a read-only transaction
+        > a: ROLLBACK
+        = ROLLBACK
+        > a: BEGIN READ ONLY
+        = BEGIN
+        > a: SELECT setval('s', 5)
+        ! 25006: cannot execute setval() in a read-only transaction
+        > a: ROLLBACK
+        = ROLLBACK
+        > a: SELECT nextval('s')
+        | 1
+        = SELECT 1",
+    );
+}

@@ -160,3 +160,107 @@ fn a_foreign_key_waits_for_a_change_of_the_other_table() {
         = SELECT 1",
     );
 }
+
+#[test]
+fn a_row_of_a_savepoint_that_is_rolled_back_is_waited_for_no_longer() {
+    check(
+        "> a: CREATE TABLE t (id int PRIMARY KEY)
+        = CREATE TABLE
+        > a: BEGIN
+        = BEGIN
+        > a: INSERT INTO t VALUES (1)
+        = INSERT 0 1
+        > a: SAVEPOINT s
+        = SAVEPOINT
+        > a: INSERT INTO t VALUES (2)
+        = INSERT 0 1
+        > b: INSERT INTO t VALUES (2)
+        ... waits
+        > a: ROLLBACK TO s
+        = ROLLBACK
+        b:
+        = INSERT 0 1
+        > a: COMMIT
+        = COMMIT",
+    );
+}
+
+#[test]
+fn the_snapshot_of_a_transaction_is_that_of_before_its_first_wait() {
+    check(
+        "> a: CREATE TABLE t (id int PRIMARY KEY, n int)
+        = CREATE TABLE
+        > a: INSERT INTO t VALUES (1, 0)
+        = INSERT 0 1
+        > a: BEGIN
+        = BEGIN
+        > a: LOCK TABLE t
+        = LOCK TABLE
+        > a: UPDATE t SET n = 1
+        = UPDATE 1
+        > b: BEGIN ISOLATION LEVEL REPEATABLE READ
+        = BEGIN
+        > b: SELECT n FROM t
+        ... waits
+        > a: COMMIT
+        = COMMIT
+        b:
+        | 0
+        = SELECT 1
+        > b: UPDATE t SET n = 5
+        ! 40001: could not serialize access due to concurrent update",
+    );
+}
+
+#[test]
+fn a_second_wait_of_a_statement_begins_at_the_end_of_the_queue() {
+    check(
+        "> a: SELECT pg_advisory_lock(1)
+        |
+        = SELECT 1
+        > c: SELECT pg_advisory_lock(2)
+        |
+        = SELECT 1
+        > b: SELECT pg_advisory_lock(1), pg_advisory_lock(2)
+        ... waits
+        > d: SELECT pg_advisory_lock(2)
+        ... waits
+        > a: SELECT pg_advisory_unlock(1)
+        | t
+        = SELECT 1
+        > c: SELECT pg_advisory_unlock(2)
+        | t
+        = SELECT 1
+        d:
+        |
+        = SELECT 1
+        > a: CREATE TABLE t (id int PRIMARY KEY, n int)
+        = CREATE TABLE
+        > a: INSERT INTO t VALUES (1, 0), (2, 0)
+        = INSERT 0 2
+        > a: BEGIN
+        = BEGIN
+        > a: UPDATE t SET n = 1 WHERE id = 1
+        = UPDATE 1
+        > c: BEGIN
+        = BEGIN
+        > c: UPDATE t SET n = 1 WHERE id = 2
+        = UPDATE 1
+        > e: UPDATE t SET n = n * 10
+        ... waits
+        > f: UPDATE t SET n = n + 1 WHERE id = 2
+        ... waits
+        > a: COMMIT
+        = COMMIT
+        > c: COMMIT
+        = COMMIT
+        e:
+        = UPDATE 2
+        f:
+        = UPDATE 1
+        > a: SELECT n FROM t ORDER BY id
+        | 10
+        | 20
+        = SELECT 2",
+    );
+}
