@@ -69,6 +69,8 @@ impl<M: Machine> Server<M> {
     /// than before.
     pub fn clock_changed(&self) {
         self.shared.wake.notify_one();
+        // WAIT looks at the clock, too.
+        self.shared.acknowledged.notify_waiters();
         self.core().state.wishes.wake_all();
     }
 

@@ -175,6 +175,15 @@ impl Channels {
         self.monitors > 0 && self.subscribers.get(&client).is_some_and(|subscriber| subscriber.is_monitor)
     }
 
+    /// Ends all subscriptions of `client`, and MONITOR. Messages that it has not taken yet stay.
+    pub(crate) fn reset(&mut self, client: u64) {
+        let Some(subscriber) = self.subscribers.get_mut(&client) else { return };
+        subscriber.channels.clear();
+        subscriber.patterns.clear();
+        subscriber.protocol = Protocol::Resp2;
+        self.monitors -= usize::from(std::mem::take(&mut subscriber.is_monitor));
+    }
+
     /// Removes `client` with all its channels and pending messages.
     pub(crate) fn remove(&mut self, client: u64) {
         if let Some(subscriber) = self.subscribers.remove(&client) {

@@ -62,7 +62,9 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
                     return feed_replica(self.server, self.client.id, &mut self.stream, feed).await;
                 }
                 if let Some(wait) = self.client.wait.take() {
-                    Reply::count(self.server.wait(wait).await).encode(&mut self.output, self.client.protocol);
+                    let server = self.server;
+                    let reply = self.read_until(async move { Reply::count(server.wait(wait).await) }).await?;
+                    reply.encode(&mut self.output, self.client.protocol);
                 } else if let Some(blocked) = self.client.blocked.take() {
                     let reply =
                         self.read_until(self.server.wait_for_elements(self.client.id, blocked)).await?;
@@ -87,7 +89,7 @@ impl<'a, M: Machine, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, M, S> {
     }
 
     /// Waits for `reply`, and meanwhile reads requests and sends published messages: a client that leaves
-    /// gets no elements any more.
+    /// gets no elements any more, and is not waited for.
     async fn read_until(&mut self, reply: impl Future<Output = Reply>) -> io::Result<Reply> {
         let mut reply = pin!(reply);
         loop {

@@ -83,7 +83,7 @@ impl Core {
     /// Returns the command that `args` name, or the error if the server refuses it.
     fn admit(&mut self, args: Args<'_>) -> Result<&'static Command, Reply> {
         match command::look_up(args, self.state.version) {
-            Lookup::Found(command) if command.writes && self.state.is_replica => {
+            Lookup::Found(command) if self.state.is_replica && self.may_write(command, args) => {
                 Err(Reply::error(command::READ_ONLY))
             }
             Lookup::Found(command) => Ok(command),
@@ -96,6 +96,15 @@ impl Core {
                 Err(command::unknown_subcommand(command.name, args.at(1)))
             }
             Lookup::WrongArity(name) => Err(command::wrong_arity(&name)),
+        }
+    }
+
+    /// Returns true if a command writes, or is a script that declares to.
+    fn may_write(&self, command: &Command, args: Args<'_>) -> bool {
+        match command.run {
+            Run::Server(ServerCommand::Eval) => scripting::text_declares_writes(args.at(1)),
+            Run::Server(ServerCommand::EvalSha) => scripting::known_declares_writes(self, args.at(1)),
+            _ => command.writes,
         }
     }
 

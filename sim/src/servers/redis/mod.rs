@@ -139,6 +139,8 @@ impl<M: Machine> Server<M> {
         core.state.choices = Rand48::keyed(&digest);
         core.state.is_replica = options.is_replica;
         core.state.version = options.version;
+        // Restored keys count as used now.
+        core.state.now_micros = i64::try_from(machine.wall_micros()).unwrap_or(i64::MAX);
         core.journal.restore(&mut core.state);
         sometimes!(machine, keys_restored, core.keys() > 0);
         options.observer.restored(&core.state.record.effects);
@@ -213,8 +215,11 @@ impl<M: Machine> Server<M> {
         core.publish();
         core.journal.write();
         core.take_record(&mut record);
-        let wall_ms = core.state.now_ms();
+        let (oversleeps, wall_ms) = (core.oversleeps(), core.state.now_ms());
         drop(core);
+        if oversleeps {
+            self.shared.wake.notify_one();
+        }
         sometimes!(self.shared.machine, key_expired_actively, record.has_expired());
         self.report(&self.shared.options.name, wall_ms, &record);
         outcome

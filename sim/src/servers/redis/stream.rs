@@ -215,10 +215,19 @@ impl<M: Machine> Server<M> {
         core.state.now_micros = self.now_micros();
         let is_sound = follower.apply(&mut core);
         core.publish();
+        if let Some(offset) = follower.offset {
+            // The position in the primary's stream, which ROLE and INFO tell.
+            core.replication.offset = offset;
+        }
         core.journal.write();
+        let oversleeps = core.oversleeps();
         let mut record = Record::default();
         core.take_record(&mut record);
         drop(core);
+        if oversleeps {
+            // The file is to be synced.
+            self.shared.wake.notify_one();
+        }
         // The observer received these changes from the primary: it only notes the state.
         self.shared.options.observer.restored(&record.effects);
         if is_sound { Ok(true) } else { Err(io::ErrorKind::InvalidData.into()) }

@@ -171,3 +171,19 @@ fn clients_of_patterns_and_monitors_that_read_nothing_are_closed() {
         }
     });
 }
+
+#[test]
+fn a_reset_loses_no_message() {
+    run(async {
+        let server = server(&Clock::new());
+        let (mut subscriber, mut publisher) = (Client::new(&server), Client::new(&server));
+        subscriber.call("SUBSCRIBE news").await;
+        publisher.call("PING").await;
+        // The server reads both requests before it sends anything.
+        publisher.stream.write_all(&encode(&["PUBLISH", "news", "hi"])).await.unwrap();
+        subscriber.stream.write_all(&encode(&["RESET"])).await.unwrap();
+        assert_eq!(publisher.reply().await, ":1");
+        assert_eq!(subscriber.reply().await, r#"["message", "news", "hi"]"#);
+        assert_eq!(subscriber.reply().await, "+RESET");
+    });
+}

@@ -218,3 +218,14 @@ async fn fill(clock: &Clock, script: &str) {
         client.call(line).await;
     }
 }
+
+#[test]
+fn restored_keys_count_as_just_used() {
+    run(async {
+        let clock = Clock::new();
+        Client::new(&start(&clock, Persistence::Always)).call("SET a 1").await;
+        clock.advance_ms(5000).await;
+        let mut client = Client::new(&start(&clock, Persistence::Always));
+        assert_eq!(client.call("OBJECT IDLETIME a").await, ":0");
+    });
+}

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::support::{Client, Clock, Diary, connect, run, server, settle, start_background};
-use sim::servers::redis::{Server, ServerOptions};
+use sim::servers::redis::{Persistence, Server, ServerOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 fn replica(clock: &Clock) -> Server<Clock> {
@@ -222,5 +222,79 @@ fn following_something_else_is_an_error() {
             let error = following.await.unwrap().unwrap_err();
             assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{answer}");
         }
+    });
+}
+
+#[test]
+fn a_replica_syncs_its_file_once_a_second() {
+    run(async {
+        let clock = Clock::new();
+        let primary = server(&clock);
+        let start = |is_replica| {
+            let options = ServerOptions::new("replica");
+            let persistence = Persistence::EverySecond;
+            Server::new(ServerOptions { is_replica, persistence, ..options }, clock.clone())
+        };
+        let replica = start(true);
+        let background = start_background(&replica);
+        follow(&replica, connect(&primary, "replica"));
+        settle().await;
+        Client::new(&primary).call("SET a 1").await;
+        settle().await;
+        clock.advance_ms(1000).await;
+        background.abort();
+        clock.disk.crash(true);
+        assert_eq!(Client::new(&start(false)).call("GET a").await, r#""1""#);
+    });
+}
+
+#[test]
+fn a_replica_refuses_scripts_that_declare_to_write() {
+    run(async {
+        let mut client = Client::new(&replica(&Clock::new()));
+        let refusal = "-READONLY You can't write against a read only replica.";
+        assert_eq!(client.call_words(&["EVAL", "#!lua\nreturn 1", "0"]).await, refusal);
+        let name = client.call_words(&["SCRIPT", "LOAD", "#!lua\nreturn 2"]).await;
+        let name = name.trim_matches('"').to_uppercase();
+        assert_eq!(client.call(&format!("EVALSHA {name} 0")).await, refusal);
+        client.call("MULTI").await;
+        assert_eq!(client.call(&format!("EVALSHA {name} 0")).await, refusal);
+        let aborted = "-EXECABORT Transaction discarded because of previous errors.";
+        assert_eq!(client.call("EXEC").await, aborted);
+        for script in ["return 1", "#!lua flags=no-writes\nreturn 1"] {
+            assert_eq!(client.call_words(&["EVAL", script, "0"]).await, ":1", "{script}");
+        }
+    });
+}
+
+#[test]
+fn a_client_that_leaves_while_it_waits_for_replicas_is_gone() {
+    run(async {
+        let server = server(&Clock::new());
+        let (mut writer, mut other) = (Client::new(&server), Client::new(&server));
+        writer.call("SET a 1").await;
+        writer.stream.write_all(&super::support::encode(&["WAIT", "1", "0"])).await.unwrap();
+        settle().await;
+        drop(writer);
+        settle().await;
+        let info = other.call("INFO clients").await;
+        assert!(info.contains("connected_clients:1\\r"), "{info}");
+    });
+}
+
+#[test]
+fn a_replica_tells_its_place_in_the_stream() {
+    run(async {
+        let clock = Clock::new();
+        let (primary, replica) = (server(&clock), replica(&clock));
+        follow(&replica, connect(&primary, "replica"));
+        settle().await;
+        let (mut writer, mut reader) = (Client::new(&primary), Client::new(&replica));
+        writer.call("SET a 1").await;
+        settle().await;
+        let offset = |info: &str| info.split("master_repl_offset:").nth(1).map(str::to_owned);
+        let (one, other) = (writer.call("INFO replication").await, reader.call("INFO replication").await);
+        assert_eq!(offset(&one), offset(&other));
+        assert!(!one.contains("master_repl_offset:0"), "{one}");
     });
 }

@@ -169,9 +169,12 @@ fn every_server_draws_the_same_random_numbers() {
 fn a_script_that_declares_no_writes_can_not_write() {
     run(async {
         let mut client = Client::new(&server(&Clock::new()));
-        let write = "#!lua flags=no-writes\nreturn redis.call('SET', 'a', '1')";
-        let reply = client.call_words(&["EVAL", write, "0"]).await;
-        assert!(reply.starts_with("-ERR Write commands are not allowed from read-only scripts."), "{reply}");
+        let refusal = "-ERR Write commands are not allowed from read-only scripts.";
+        for write in ["'SET', 'a', '1'", "'PUBLISH', 'news', 'hi'"] {
+            let script = format!("#!lua flags=no-writes\nreturn redis.call({write})");
+            let reply = client.call_words(&["EVAL", &script, "0"]).await;
+            assert!(reply.starts_with(refusal), "{write}: {reply}");
+        }
         let read = "#!lua flags=no-writes\nreturn redis.call('GET', 'a')";
         assert_eq!(client.call_words(&["EVAL", read, "0"]).await, "nil");
     });

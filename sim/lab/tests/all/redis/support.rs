@@ -55,6 +55,11 @@ impl Clock {
     pub fn step_back_ms(&self, millis: u64) {
         self.behind_micros.fetch_add(millis * 1000, Ordering::SeqCst);
     }
+
+    /// Undoes as much of [`Clock::step_back_ms`].
+    pub fn step_forward_ms(&self, millis: u64) {
+        self.behind_micros.fetch_sub(millis * 1000, Ordering::SeqCst);
+    }
 }
 
 impl dlock_runtime::Probed for Clock {}

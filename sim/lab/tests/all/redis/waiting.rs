@@ -109,3 +109,20 @@ fn observers_learn_which_client_got_an_element() {
         assert_eq!(diary.take(), expected);
     });
 }
+
+#[test]
+fn a_step_of_the_clock_ends_a_wait_for_replicas() {
+    run(async {
+        let clock = Clock::new();
+        clock.step_back_ms(60_000);
+        let server = server(&clock);
+        let mut client = Client::new(&server);
+        client.call("SET a 1").await;
+        send(&mut client, "WAIT 1 30000").await;
+        clock.step_forward_ms(60_000);
+        server.clock_changed();
+        settle().await;
+        let reply = futures_util::FutureExt::now_or_never(client.reply());
+        assert_eq!(reply.as_deref(), Some(":0"));
+    });
+}

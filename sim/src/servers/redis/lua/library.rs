@@ -93,7 +93,8 @@ impl Running {
         let Run::Keys(run) = command.run else {
             return Reply::error("ERR This Redis command is not allowed from script");
         };
-        if command.writes && self.is_read_only {
+        // For such a script a message is a write (CMD_MAY_REPLICATE).
+        if (command.writes || command.name == "publish") && self.is_read_only {
             return Reply::error("ERR Write commands are not allowed from read-only scripts.");
         }
         if command.writes && self.state.is_replica {

@@ -88,6 +88,7 @@ struct Running {
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     text: Arc<[u8]>,
+    has_shebang: bool,
     is_read_only: bool,
 }
 
@@ -267,7 +268,7 @@ impl Script {
     /// Reads a script's text. Its first line may be a shebang, `#!lua flags=no-writes`.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, Reply> {
         let Some(shebang) = text.strip_prefix(b"#!") else {
-            return Ok(Self { text: text.into(), is_read_only: false });
+            return Ok(Self { text: text.into(), has_shebang: false, is_read_only: false });
         };
         let Some(end) = shebang.iter().position(|byte| *byte == b'\n') else {
             return Err(Reply::error("ERR Invalid script shebang"));
@@ -300,7 +301,12 @@ impl Script {
             }
         }
         // The line feed stays, so that errors name the right line.
-        Ok(Self { text: shebang[end..].into(), is_read_only })
+        Ok(Self { text: shebang[end..].into(), has_shebang: true, is_read_only })
+    }
+
+    /// Returns true if the shebang line allows it to write.
+    pub(crate) fn declares_writes(&self) -> bool {
+        self.has_shebang && !self.is_read_only
     }
 }
 

@@ -99,6 +99,6 @@ pub(crate) fn reset(core: &mut Core, client: &mut Client) -> Reply {
     client.transaction = None;
     client.protocol = Protocol::Resp2;
     core.watches.remove(client.id);
-    core.state.channels.remove(client.id);
+    core.state.channels.reset(client.id);
     Reply::status("RESET")
 }

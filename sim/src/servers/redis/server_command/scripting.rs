@@ -54,6 +54,18 @@ pub(crate) fn script(core: &mut Core, args: Args<'_>) -> Reply {
     }
 }
 
+/// Returns true if a script's first line has flags, without `no-writes`. Source: `evalGetCommandFlags` in
+/// `eval.c` of Redis 7.0.
+pub(crate) fn text_declares_writes(text: &[u8]) -> bool {
+    text.starts_with(b"#!") && Script::parse(text).is_ok_and(|script| script.declares_writes())
+}
+
+/// As [`text_declares_writes`], of the script with this digest; an unknown one declares nothing.
+pub(crate) fn known_declares_writes(core: &Core, digest: &[u8]) -> bool {
+    let script = parse_digest(digest).and_then(|name| core.scripts.get(&name));
+    script.is_some_and(Script::declares_writes)
+}
+
 fn unknown_script(core: &Core) -> Reply {
     Reply::error(match core.state.version {
         Version::Redis7 | Version::Redis84 => "NOSCRIPT No matching script. Please use EVAL.",
