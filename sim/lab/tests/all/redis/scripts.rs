@@ -268,3 +268,39 @@ fn errors_of_any_kind_leave_the_interpreter_sound() {
         }
     });
 }
+
+#[test]
+fn a_script_gets_the_same_addresses_in_every_run() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let script = "local a, b = {}, {} return {tostring(a), tostring(b), tostring(a), tostring(print_)}";
+        let script = script.replace("print_", "redis.call");
+        let first = client.call_words(&["EVAL", &script, "0"]).await;
+        let table = |number: u64| format!("\"table: 0x{:012x}\"", 0x7f00_0000_0000 + 64 * number);
+        let function = format!("\"function: 0x{:012x}\"", 0x7f00_0000_0000_u64 + 64 * 3);
+        assert_eq!(first, format!("[{}, {}, {}, {function}]", table(1), table(2), table(1)));
+        client.call_words(&["EVAL", "local kept = {} for i = 1, 99 do kept[i] = {} end", "0"]).await;
+        assert_eq!(client.call_words(&["EVAL", &script, "0"]).await, first);
+        let count =
+            "return {collectgarbage('count'), gcinfo(), collectgarbage(), tostring(1), tostring(nil)}";
+        let counted = client.call_words(&["EVAL", count, "0"]).await;
+        assert_eq!(counted, r#"[:64, :64, :0, "1", "nil"]"#);
+    });
+}
+
+/// A script that never ends, and counts its rounds.
+#[test]
+fn a_script_without_an_end_is_stopped_at_the_same_instruction() {
+    run(async {
+        let mut client = Client::new(&server(&Clock::new()));
+        let endless = "while true do redis.call('INCR', KEYS[1]) end";
+        let mut counts = Vec::new();
+        for (key, rounds) in [("a", "1"), ("b", "333")] {
+            let other = "local sum = 0 for i = 1, tonumber(ARGV[1]) do sum = sum + i end return sum";
+            client.call_words(&["EVAL", other, "0", rounds]).await;
+            client.call_words(&["EVAL", endless, "1", key]).await;
+            counts.push(client.call_words(&["GET", key]).await);
+        }
+        assert_eq!(counts[0], counts[1]);
+    });
+}

@@ -44,6 +44,9 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
     let is_stopped = move |_: &Lua, ()| Ok(lock(&stops).budget == 0);
     host.raw_set("acl_check_cmd", gate::host_function(lua, running, gate::check, true)?)?;
     host.raw_set("is_stopped", lua.create_function(is_stopped)?)?;
+    let numbers = running.clone();
+    let script_number = move |_: &Lua, ()| Ok(lock(&numbers).number);
+    host.raw_set("script_number", lua.create_function(script_number)?)?;
     let speaks = running.clone();
     let set_resp = move |_: &Lua, version: u32| {
         lock(&speaks).protocol = if version == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
@@ -58,9 +61,9 @@ pub(super) fn host(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<Tab
     Ok(host)
 }
 
-/// Stops scripts that never end, and those that take all memory.
+/// Stops the next script if it never ends. The instructions are counted anew, whatever earlier scripts of the
+/// interpreter have executed: a script is stopped after the same one in every run.
 pub(super) fn limit_instructions(lua: &Lua, running: &Arc<Mutex<Running>>) -> mlua::Result<()> {
-    lua.set_memory_limit(room::BYTES_MAX)?;
     let running = running.clone();
     lua.set_global_hook(HookTriggers::new().every_nth_instruction(1000), move |_, _| {
         let mut running = lock(&running);

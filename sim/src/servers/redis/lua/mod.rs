@@ -74,6 +74,8 @@ struct Running {
     reply: Reply,
     /// The panic of a command, if one panicked.
     panic: Option<Box<dyn Any + Send>>,
+    /// The number of the script, in the order in which this interpreter ran them.
+    number: u64,
     /// Instructions that the script may still execute, in thousands.
     budget: u32,
     /// The memory that the script's commands may still take.
@@ -155,6 +157,9 @@ impl PooledEngine {
             Ok(function) => function,
             Err(error) => return error,
         };
+        if let Err(error) = library::limit_instructions(lua, running) {
+            return convert::host_error(&error, name);
+        }
         lock(running).begin(state, script.is_read_only);
         let outcome = gate.run(lua, function, keys, args);
         free_memory(lua, functions);
@@ -198,7 +203,7 @@ impl Engine {
     fn new() -> mlua::Result<Self> {
         let lua = Lua::new();
         let running = Arc::new(Mutex::new(Running::default()));
-        library::limit_instructions(&lua, &running)?;
+        lua.set_memory_limit(room::BYTES_MAX)?;
         #[cfg(fuzzing)]
         lua.load(include_str!("limit_patterns.lua")).exec()?;
         let host = library::host(&lua, &running)?;
@@ -251,6 +256,7 @@ impl Running {
     fn begin(&mut self, state: &mut Box<State>, is_read_only: bool) {
         std::mem::swap(&mut self.state, state);
         self.state.copied_bytes = 0;
+        self.number += 1;
         self.budget = library::BUDGET_THOUSANDS;
         self.room = Room::default();
         self.is_read_only = is_read_only;

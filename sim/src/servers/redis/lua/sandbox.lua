@@ -11,7 +11,7 @@ local error, select, type, tostring, tonumber, unpack = error, select, type, tos
 local raw_next, raw_rawset, raw_setmetatable, raw_getmetatable = next, rawset, setmetatable, getmetatable
 local raw_pcall, raw_xpcall, raw_load, raw_loadstring = pcall, xpcall, load, loadstring
 local raw_rawget, setfenv, sub, byte, floor = rawget, setfenv, string.sub, string.byte, math.floor
-local concat = table.concat
+local concat, find, format, raw_collectgarbage = table.concat, string.find, string.format, collectgarbage
 
 local STOPPED = 'the script ran for too long and was stopped'
 local READ_ONLY = 'Attempt to modify a readonly table'
@@ -77,9 +77,52 @@ local math_library = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp
   log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh]])
 math_library.random, math_library.randomseed = host.random, host.randomseed
 
-local builtins = copy(_G, [[_VERSION assert collectgarbage error gcinfo ipairs next rawequal rawget select
-  tonumber tostring type unpack]])
+local builtins = copy(_G, [[_VERSION assert error ipairs next rawequal rawget select tonumber type unpack]])
 local environment = guard(builtins)
+
+-- Returns the text of a value. Addresses differ from run to run, so a script sees numbers in their place, in
+-- the order in which it asks for them.
+local numbers, count, numbered_in = nil, 0, nil
+local function text_of(value)
+  local kind, text = type(value), tostring(value)
+  if kind == 'string' or kind == 'number' or not find(text, '^' .. kind .. ': 0x%x+$') then return text end
+  local script = host.script_number()
+  if numbered_in ~= script then
+    numbers, count, numbered_in = raw_setmetatable({}, { __mode = 'k' }), 0, script
+  end
+  local number = numbers[value]
+  if not number then
+    count = count + 1
+    number = count
+    numbers[value] = number
+  end
+  return format('%s: 0x%012x', kind, 0x7f0000000000 + 64 * number)
+end
+
+function builtins.tostring(...)
+  if select('#', ...) == 0 then error("bad argument #1 to 'tostring' (value expected)", 2) end
+  return text_of((...))
+end
+
+-- The memory that an interpreter takes depends on what other runs have left there: a script sees the same
+-- numbers at any time, and changes nothing for the next one.
+local collected = { collect = 0, count = 64, step = true, stop = 0, restart = 0, setpause = 200,
+  setstepmul = 200 }
+
+function builtins.collectgarbage(option)
+  if option == nil then option = 'collect' end
+  local answer = collected[option]
+  if answer == nil then
+    local kind = type(option)
+    local why = (kind == 'string' or kind == 'number') and "invalid option '" .. option .. "'"
+      or 'string expected, got ' .. kind
+    error("bad argument #1 to 'collectgarbage' (" .. why .. ')', 2)
+  end
+  if option == 'collect' or option == 'step' then raw_collectgarbage() end
+  return answer
+end
+
+function builtins.gcinfo() return collected.count end
 
 -- Converts an error that Rust threw, an opaque value, to what Redis throws: a table for the error of a
 -- command, a string for any other.
@@ -207,14 +250,14 @@ builtins.ARGV = {}
 
 raw_setmetatable(builtins, {
   __index = function(_, name)
-    error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
+    error("Script attempted to access nonexistent global variable '" .. text_of(name) .. "'", 2)
   end,
 })
 
 -- Adds the line at which the script failed.
 local function explain(failure)
   failure = plain(failure)
-  if type(failure) ~= 'table' then failure = { err = 'ERR ' .. tostring(failure) } end
+  if type(failure) ~= 'table' then failure = { err = 'ERR ' .. text_of(failure) } end
   failure.line = host.caller_line()
   return failure
 end
