@@ -1,8 +1,8 @@
 //! The results of exhaustive searches, which are kept in `sim/lab/results/exhaustive.json` and shown on the
 //! page `docs/exhaustive.md`.
 //!
-//! [`Results`] is the file, and [`page`] makes the tables of the page. [`systems`] and [`mistakes`] list the
-//! searches, [`search`] and [`needed`] run one of them again.
+//! [`Results`] is the file, and [`page`] makes the tables of the page. [`workloads`] and [`mistakes`] list
+//! the searches, [`search`] and [`needed`] run one of them again.
 
 pub mod page;
 mod results;
