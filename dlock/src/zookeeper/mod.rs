@@ -74,7 +74,7 @@ pub(crate) const PROBES: &[&[&dlock_runtime::Probe]] = &[acquisition::probe::ALL
 /// use dlock::zookeeper::{ZooKeeper, ZooKeeperOptions};
 /// use dlock::{Lock, Options};
 ///
-/// let options = ZooKeeperOptions::new(Duration::from_secs(30));
+/// let options = ZooKeeperOptions::new(Duration::from_secs(32));
 /// let zookeeper = ZooKeeper::new(runtime, &["127.0.0.1:2181"], options)?;
 /// let lock = Lock::new(zookeeper, Options::new(Duration::from_secs(20)))?;
 /// # Ok(()) });

@@ -14,7 +14,7 @@ use crate::primitive::Primitive;
 
 /// Significant digits of a latency.
 const DIGITS: u8 = 3;
-/// The longest latency that is told from longer ones, in microseconds: two weeks. A run lasts at most one.
+/// The longest latency of a report, in microseconds: two weeks, twice the longest run.
 const LATENCY_US_MAX: u64 = 14 * 24 * 3_600_000_000;
 /// The quantiles that a report shows.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];

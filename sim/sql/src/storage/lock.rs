@@ -270,12 +270,12 @@ impl Locks {
         }
     }
 
-    /// Does what wakes nobody: what it gives back was taken so lately that nobody has waited for it.
+    /// Returns the sessions that are to go on, each with its ticket.
     pub(crate) fn woken(&self) -> BTreeSet<(u64, SessionId)> {
         self.woken.clone()
     }
 
-    /// Sets those who are woken back to what [`Locks::woken`] returned.
+    /// Lets only these sessions go on: [`Locks::woken`] returned them earlier.
     pub(crate) fn wake_only(&mut self, woken: BTreeSet<(u64, SessionId)>) {
         self.woken = woken;
     }
